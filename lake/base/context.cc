@@ -1,0 +1,19 @@
+#include "lake/base/context.h"
+
+#include <arrow/memory_pool.h>
+
+namespace lake {
+
+Status Context::Check() const {
+  if (cancel.cancelled()) return MakeError(ErrorCode::kCancelled, "cancelled");
+  if (deadline != std::numeric_limits<int64_t>::max() && clock->MonotonicNanos() >= deadline) {
+    return MakeError(ErrorCode::kDeadlineExceeded, "deadline exceeded", /*retryable=*/true);
+  }
+  return Status::OK();
+}
+
+arrow::MemoryPool* Context::pool() const {
+  return memory_pool != nullptr ? memory_pool : arrow::default_memory_pool();
+}
+
+}  // namespace lake

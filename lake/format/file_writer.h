@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lake/base/context.h"
+#include "lake/format/schema.h"
+#include "lake/format/version.h"
+#include "lake/storage/object_store.h"
+
+namespace arrow {
+class RecordBatch;
+}
+
+namespace lake::format {
+
+struct FileWriterOptions {
+  /// Pages are closed when the buffered bytes of all columns together reach this.
+  uint64_t max_buffered_bytes = 256ull << 20;
+  /// A page of one column is closed at about this many bytes.
+  uint64_t target_page_bytes = 8ull << 20;
+};
+
+/// What Finish made: all that a manifest's DataFile needs.
+struct WrittenFile {
+  std::string key;
+  uint64_t num_rows = 0;
+  uint64_t size_bytes = 0;
+  FileVersion version;
+  /// Ids of the leaf fields, and the column that holds each: same length, pre-order.
+  std::vector<int32_t> field_ids;
+  std::vector<int32_t> column_indices;
+};
+
+/// Writes one Lance data file of version 2.2. Format facts: docs/format/file.md.
+/// The file becomes visible at Finish; destruction before it leaves nothing behind. Not thread-safe.
+class FileWriter {
+ public:
+  /// Starts `key`, which must not exist. `schema` has its ids assigned. kUnsupported, by column, for a
+  /// type that is not written.
+  static Result<std::unique_ptr<FileWriter>> Open(const Context& context,
+                                                  std::shared_ptr<storage::ObjectStore> store,
+                                                  const std::string& key, Schema schema,
+                                                  FileWriterOptions options = {});
+  virtual ~FileWriter() = default;
+
+  /// Appends the rows of `batch`, whose columns are those of the schema in order (types equal, else
+  /// kInvalidArgument). A null in a field that is not nullable is kInvalidArgument naming column and row.
+  virtual Status Write(const arrow::RecordBatch& batch) = 0;
+
+  virtual uint64_t num_rows() const = 0;
+  /// Bytes written to the store plus those buffered.
+  virtual uint64_t estimated_size() const = 0;
+
+  /// Writes the rest and publishes the file (not synced: ObjectStore::Sync).
+  virtual Result<WrittenFile> Finish() = 0;
+};
+
+}  // namespace lake::format

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lake/base/context.h"
+#include "lake/format/schema.h"
+#include "lake/storage/object_store.h"
+#include "lake/table/manifest.h"
+
+namespace arrow {
+class RecordBatch;
+}
+
+namespace lake::table {
+
+struct AppendWriterOptions {
+  uint64_t max_rows_per_file = 1024 * 1024;
+  uint64_t max_bytes_per_file = 90ull << 30;
+  uint64_t max_buffered_bytes = 256ull << 20;
+};
+
+/// Writes rows into new data files of a table. They belong to no version until a commit names them.
+/// Not thread-safe.
+class AppendWriter {
+ public:
+  /// Writes under `data/` of `store` (rooted at the table's folder); `schema` has its ids assigned.
+  static Result<std::unique_ptr<AppendWriter>> Open(const Context& context,
+                                                    std::shared_ptr<storage::ObjectStore> store,
+                                                    format::Schema schema,
+                                                    AppendWriterOptions options = {});
+  /// Removes the files of an unfinished writer.
+  virtual ~AppendWriter() = default;
+
+  /// Appends rows; columns are those of the schema in order.
+  virtual Status Write(const arrow::RecordBatch& batch) = 0;
+
+  virtual uint64_t num_rows() const = 0;
+
+  /// Ends the last file. The fragments carry no ids yet; a commit assigns them. No rows, no fragments.
+  /// The files are visible but not synced: the commit does that.
+  virtual Result<std::vector<Fragment>> Finish() = 0;
+};
+
+/// Removes the data files of fragments that will never be committed. Best effort; the first error is
+/// returned after all were tried.
+Status RemoveUncommitted(const Context& context, storage::ObjectStore* store,
+                         const std::vector<Fragment>& fragments);
+
+}  // namespace lake::table

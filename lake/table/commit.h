@@ -1,0 +1,101 @@
+#pragma once
+
+// Only lake/table and lake/commit may include this header (scripts/check-layers): every change of a table
+// goes through lake/commit.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lake/base/context.h"
+#include "lake/base/uuid.h"
+#include "lake/format/schema.h"
+#include "lake/storage/object_store.h"
+#include "lake/table/dataset.h"
+#include "lake/table/manifest.h"
+
+namespace lake::table {
+
+/// A change to a table that is not committed yet.
+struct Transaction {
+  enum class Operation {
+    kCreate,  ///< Version 1: Lance's "overwrite" with no version before it.
+    kAppend,
+  };
+  Operation operation = Operation::kAppend;
+  Uuid uuid;
+  /// The version that the writer looked at; 0 for kCreate.
+  uint64_t read_version = 0;
+  /// New fragments, without ids.
+  std::vector<Fragment> fragments;
+  /// kCreate only: schema, config and table metadata of the new table.
+  format::Schema schema;
+  std::map<std::string, std::string> config;
+  std::map<std::string, std::string> table_metadata;
+  /// Stored with the transaction; carries `lake.operation_id` and `lake.payload_digest`.
+  std::map<std::string, std::string> properties;
+};
+
+/// The property keys of an idempotent operation.
+inline constexpr char kOperationIdProperty[] = "lake.operation_id";
+inline constexpr char kPayloadDigestProperty[] = "lake.payload_digest";
+
+/// What stands in the way of a commit, asked for before each attempt (DESIGN: commit, step 3).
+/// An error ends the commit as not done.
+using AuthorityCheck = std::function<Status(const Dataset* newest)>;
+
+struct CommitOptions {
+  AuthorityCheck authority;
+  /// Attempts that may lose the race before kConflict.
+  int max_attempts = 20;
+  /// Folders or objects that the caller created for this operation and that must be durable with it.
+  std::vector<std::string> sync_keys;
+  /// Replay: look for this operation in (base version, newest] first; see `FindOperation`.
+  std::optional<uint64_t> replay_base;
+};
+
+struct CommitResult {
+  uint64_t version = 0;
+  /// True if an earlier attempt of this operation had already committed it.
+  bool replayed = false;
+  /// Attempts that lost against another commit.
+  int lost_attempts = 0;
+  std::shared_ptr<const Manifest> manifest;
+};
+
+/// Commits `transaction` to the table whose folder `store` is rooted at: DESIGN "Commit", steps 1 to 6.
+///
+/// OK: the version is visible and durable. An error with kCommitUnknown: it may be either, nothing was
+/// removed, and the same operation must be replayed. kConflict: another commit won for good, or attempts
+/// ran out. kAlreadyExists: a create found a table. Any other error: not done. After a definite failure
+/// the transaction's data files are removed.
+Result<CommitResult> Commit(const Context& context, std::shared_ptr<storage::ObjectStore> store,
+                            const Transaction& transaction, const CommitOptions& options);
+
+/// The outcome of an operation that was tried before.
+struct OperationOutcome {
+  enum class State {
+    kCommitted,  ///< `version` holds it.
+    kAbsent,     ///< Every version in (base, newest] was read, none holds it.
+    kUnknown,    ///< A version in between is missing or its transaction cannot be read.
+  };
+  State state = State::kAbsent;
+  uint64_t version = 0;
+  /// The digest stored with it; compare it with the caller's.
+  std::string payload_digest;
+  std::string reason;  ///< for kUnknown
+};
+
+/// Looks for the transaction with `kOperationIdProperty` == `operation_id` in (base, newest].
+Result<OperationOutcome> FindOperation(const Context& context, storage::ObjectStore* store,
+                                       uint64_t base, const std::string& operation_id);
+
+/// UUID of the transaction that made version 1, or nothing if it cannot be told any more.
+Result<std::optional<Uuid>> FirstTransactionUuid(const Context& context,
+                                                 storage::ObjectStore* store);
+
+}  // namespace lake::table
