@@ -10,7 +10,7 @@ find_package(ZLIB)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
-pkg_check_modules(ROARING REQUIRED IMPORTED_TARGET roaring)
+find_package(roaring REQUIRED CONFIG)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 find_package(OpenSSL REQUIRED)
 

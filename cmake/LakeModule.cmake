@@ -11,6 +11,11 @@ function(lake_module name)
   file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
   file(GLOB fuzzers CONFIGURE_DEPENDS *_fuzzer.cc)
   list(REMOVE_ITEM sources ${tests} ${fuzzers})
+  if(NOT sources)
+    # A module that has only headers (yet) still is a target that others can name.
+    set(sources ${CMAKE_CURRENT_BINARY_DIR}/${name}_headers_only.cc)
+    file(GENERATE OUTPUT ${sources} CONTENT "")
+  endif()
 
   set(target lake_${name})
   add_library(${target} STATIC ${sources})
