@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lake/base/error.h"
+#include "lake/format/container.h"
+#include "lake/format/encodings.pb.h"
+
+namespace lake::format {
+
+/// One page of a column: where its buffers lie and how they are encoded.
+struct PageMetadata {
+  /// Positions in the file, in the order that the layout gives them a meaning.
+  std::vector<ByteRange> buffers;
+  uint64_t num_rows = 0;
+  /// Number of the page's first row in the file.
+  uint64_t first_row = 0;
+  pb::PageLayout layout;
+};
+
+/// A column's metadata block. Layout: docs/format/file.md.
+struct ColumnMetadata {
+  std::vector<PageMetadata> pages;
+  /// Buffers of the column as a whole; version 2.1 and 2.2 have none.
+  std::vector<ByteRange> buffers;
+
+  /// Decodes a metadata block. `limit` is where the file's data ends: buffers must lie before it.
+  /// kCorrupt where a page is not well-formed or the pages together do not have `num_rows` rows;
+  /// kUnsupported, by name, for another page message or column encoding than 2.1 and 2.2 have.
+  /// Texts say which page; the caller adds file and column.
+  static Result<ColumnMetadata> DecodeFrom(std::string_view bytes, uint64_t limit,
+                                           uint64_t num_rows);
+  /// Appends the block.
+  Status EncodeTo(std::string* out) const;
+
+  /// Bytes that this object takes in memory, about.
+  size_t MemoryUse() const;
+};
+
+}  // namespace lake::format
