@@ -1,7 +1,8 @@
+#include "lake/format/column_metadata_internal.h"
+
 #include <google/protobuf/any.pb.h>
 
 #include "lake/base/checked.h"
-#include "lake/format/column_metadata_internal.h"
 #include "lake/format/file.pb.h"
 
 namespace lake::format {
