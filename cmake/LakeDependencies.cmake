@@ -24,6 +24,28 @@ function(lake_import_shared target library include_dir)
   target_include_directories(${target} SYSTEM INTERFACE ${include_dir})
 endfunction()
 
+# lake_check_duckdb(<library> <file with the version of the headers>): stops unless both are LAKE_DUCKDB_VERSION.
+function(lake_check_duckdb library version_file)
+  if(NOT EXISTS ${version_file})
+    message(FATAL_ERROR "${version_file} is missing: run scripts/setup first")
+  endif()
+  file(STRINGS ${version_file} headers_version LIMIT_COUNT 1)
+  # Asking the library itself is the only sure way: it names older versions in its text as well.
+  if(NOT LAKE_DUCKDB_LIBRARY_VERSION OR ${library} IS_NEWER_THAN ${CMAKE_CACHEFILE_DIR}/CMakeCache.txt)
+    execute_process(
+      COMMAND /usr/bin/python3 -c "import ctypes, sys
+version = ctypes.CDLL(sys.argv[1]).duckdb_library_version
+version.restype = ctypes.c_char_p
+print(version().decode().lstrip('v'), end='')" ${library}
+      OUTPUT_VARIABLE library_version COMMAND_ERROR_IS_FATAL ANY)
+    set(LAKE_DUCKDB_LIBRARY_VERSION ${library_version} CACHE INTERNAL "What libduckdb.so says")
+  endif()
+  if(NOT headers_version STREQUAL LAKE_DUCKDB_VERSION OR NOT LAKE_DUCKDB_LIBRARY_VERSION STREQUAL LAKE_DUCKDB_VERSION)
+    message(FATAL_ERROR "DuckDB does not match scripts/pins.txt (${LAKE_DUCKDB_VERSION}): the headers are "
+            "${headers_version}, the library is ${LAKE_DUCKDB_LIBRARY_VERSION}. Run scripts/setup.")
+  endif()
+endfunction()
+
 if(LAKE_SYSTEM_DEPS)
   find_package(Arrow REQUIRED)
   find_package(Parquet REQUIRED)
@@ -46,16 +68,20 @@ endif()
 add_library(lake::arrow ALIAS lake_arrow)
 
 if(NOT LAKE_CORE_ONLY)
+  # lake/query is written against the internals of exactly one version.
+  file(STRINGS ${CMAKE_SOURCE_DIR}/scripts/pins.txt duckdb_pin REGEX "^sdist +duckdb +duckdb ")
+  string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" LAKE_DUCKDB_VERSION "${duckdb_pin}")
   if(LAKE_SYSTEM_DEPS)
     find_library(duckdb_library duckdb REQUIRED)
     find_path(duckdb_include duckdb.hpp REQUIRED)
   else()
     set(duckdb_library ${LAKE_DEPS_DIR}/duckdb/lib/libduckdb.so)
     set(duckdb_include ${LAKE_DEPS_DIR}/duckdb/include)
+    lake_check_duckdb(${duckdb_library} ${LAKE_DEPS_DIR}/duckdb/VERSION)
   endif()
   lake_import_shared(lake_duckdb ${duckdb_library} ${duckdb_include})
+  target_compile_definitions(lake_duckdb INTERFACE LAKE_DUCKDB_VERSION="${LAKE_DUCKDB_VERSION}")
   add_library(lake::duckdb ALIAS lake_duckdb)
-  # The prebuilt library carries no soname that ld could find by itself on other folders than this.
   pkg_check_modules(LIBEDIT REQUIRED IMPORTED_TARGET libedit)
   find_package(CLI11 REQUIRED)
   find_package(Boost 1.81 REQUIRED COMPONENTS json)

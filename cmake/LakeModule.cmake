@@ -45,7 +45,8 @@ function(lake_module name)
   if(tests)
     add_executable(${target}_test ${tests})
     target_link_libraries(${target}_test PRIVATE ${test_support} fmt::fmt ${ARG_LINKS} GTest::gmock GTest::gtest_main)
-    target_compile_definitions(${target}_test PRIVATE LAKE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    # Tests run in the source root, so that no object file depends on where the clone lies.
+    target_compile_definitions(${target}_test PRIVATE LAKE_SOURCE_DIR=".")
     lake_add_gtest(${name} ${target}_test)
   endif()
 
@@ -59,10 +60,10 @@ function(lake_module name)
   endif()
 endfunction()
 
-# lake_add_gtest(<name> <target>): registers a test program; its results go to build/<preset>/results/.
-function(lake_add_gtest name target)
-  add_test(NAME ${name} COMMAND ${target} --gtest_brief=1
-           --gtest_output=xml:${CMAKE_BINARY_DIR}/results/${name}.xml)
+# lake_add_gtest(<name> <program>): registers a test program; its results go to build/<preset>/results/.
+function(lake_add_gtest name program)
+  add_test(NAME ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+           COMMAND ${program} --gtest_brief=1 --gtest_output=xml:${CMAKE_BINARY_DIR}/results/${name}.xml)
   # Prebuilt libraries are not instrumented, so containers that cross into them look overflown.
   set_tests_properties(${name} PROPERTIES TIMEOUT 900 ENVIRONMENT
                        "ASAN_OPTIONS=detect_container_overflow=0:allocator_may_return_null=1;UBSAN_OPTIONS=print_stacktrace=1")

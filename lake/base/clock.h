@@ -5,8 +5,8 @@
 
 namespace lake {
 
-/// The two clocks of a machine. Thread-safe. Code takes time from the Clock of its Context, never from
-/// the system directly, so that tests can set it (lake/base/testing/fake_clock.h).
+/// The two clocks of a machine. Thread-safe. Code takes time from the Clock of its Context, never
+/// from the system directly, so that tests can set it (lake/base/testing/fake_clock.h).
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -50,23 +50,40 @@ const ErrorDetail* DetailOf(const Status& status) {
 
 std::string_view ErrorCodeName(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kInvalidArgument: return "invalid_argument";
-    case ErrorCode::kNotFound: return "not_found";
-    case ErrorCode::kAlreadyExists: return "already_exists";
-    case ErrorCode::kPreconditionFailed: return "precondition_failed";
-    case ErrorCode::kUnsupported: return "unsupported";
-    case ErrorCode::kCorrupt: return "corrupt";
-    case ErrorCode::kIntegrity: return "integrity";
-    case ErrorCode::kConflict: return "conflict";
-    case ErrorCode::kTableReplaced: return "table_replaced";
-    case ErrorCode::kPermissionDenied: return "permission_denied";
-    case ErrorCode::kOutOfMemory: return "out_of_memory";
-    case ErrorCode::kOutOfSpace: return "out_of_space";
-    case ErrorCode::kCancelled: return "cancelled";
-    case ErrorCode::kDeadlineExceeded: return "deadline_exceeded";
-    case ErrorCode::kIo: return "io";
-    case ErrorCode::kCommitUnknown: return "commit_state_unknown";
-    case ErrorCode::kInternal: return "internal";
+    case ErrorCode::kInvalidArgument:
+      return "invalid_argument";
+    case ErrorCode::kNotFound:
+      return "not_found";
+    case ErrorCode::kAlreadyExists:
+      return "already_exists";
+    case ErrorCode::kPreconditionFailed:
+      return "precondition_failed";
+    case ErrorCode::kUnsupported:
+      return "unsupported";
+    case ErrorCode::kCorrupt:
+      return "corrupt";
+    case ErrorCode::kIntegrity:
+      return "integrity";
+    case ErrorCode::kConflict:
+      return "conflict";
+    case ErrorCode::kTableReplaced:
+      return "table_replaced";
+    case ErrorCode::kPermissionDenied:
+      return "permission_denied";
+    case ErrorCode::kOutOfMemory:
+      return "out_of_memory";
+    case ErrorCode::kOutOfSpace:
+      return "out_of_space";
+    case ErrorCode::kCancelled:
+      return "cancelled";
+    case ErrorCode::kDeadlineExceeded:
+      return "deadline_exceeded";
+    case ErrorCode::kIo:
+      return "io";
+    case ErrorCode::kCommitUnknown:
+      return "commit_state_unknown";
+    case ErrorCode::kInternal:
+      return "internal";
   }
   return "internal";
 }
@@ -84,14 +101,22 @@ Status MakeError(ErrorCode code, std::string text, bool retryable) {
 ErrorCode CodeOf(const Status& status) {
   if (const ErrorDetail* detail = DetailOf(status)) return detail->code();
   switch (status.code()) {
-    case arrow::StatusCode::OutOfMemory: return ErrorCode::kOutOfMemory;
-    case arrow::StatusCode::KeyError: return ErrorCode::kNotFound;
-    case arrow::StatusCode::AlreadyExists: return ErrorCode::kAlreadyExists;
-    case arrow::StatusCode::NotImplemented: return ErrorCode::kUnsupported;
-    case arrow::StatusCode::Cancelled: return ErrorCode::kCancelled;
-    case arrow::StatusCode::IOError: return ErrorCode::kIo;
-    case arrow::StatusCode::UnknownError: return ErrorCode::kInternal;
-    default: return ErrorCode::kInvalidArgument;
+    case arrow::StatusCode::OutOfMemory:
+      return ErrorCode::kOutOfMemory;
+    case arrow::StatusCode::KeyError:
+      return ErrorCode::kNotFound;
+    case arrow::StatusCode::AlreadyExists:
+      return ErrorCode::kAlreadyExists;
+    case arrow::StatusCode::NotImplemented:
+      return ErrorCode::kUnsupported;
+    case arrow::StatusCode::Cancelled:
+      return ErrorCode::kCancelled;
+    case arrow::StatusCode::IOError:
+      return ErrorCode::kIo;
+    case arrow::StatusCode::UnknownError:
+      return ErrorCode::kInternal;
+    default:
+      return ErrorCode::kInvalidArgument;
   }
 }
 

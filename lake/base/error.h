@@ -13,26 +13,26 @@ namespace lake {
 using arrow::Result;
 using arrow::Status;
 
-/// What a caller can do about an error. A code exists only where some caller reacts to it differently;
-/// everything else is told by the text.
+/// What a caller can do about an error. A code exists only where some caller reacts to it
+/// differently; everything else is told by the text.
 enum class ErrorCode {
-  kInvalidArgument,    ///< The request is wrong; it fails again until it is changed.
-  kNotFound,           ///< The named thing does not exist.
-  kAlreadyExists,      ///< The name is taken.
-  kPreconditionFailed, ///< A conditional write found the object there already.
-  kUnsupported,        ///< Valid, but lake does not do it (yet); the text names what.
-  kCorrupt,            ///< Bytes from disk or wire are not what their format demands.
-  kIntegrity,          ///< Object bytes are well-formed but do not match their declared size or digest.
-  kConflict,           ///< Another commit came first; run the statement again.
-  kTableReplaced,      ///< The folder no longer holds the table that the catalog means.
+  kInvalidArgument,     ///< The request is wrong; it fails again until it is changed.
+  kNotFound,            ///< The named thing does not exist.
+  kAlreadyExists,       ///< The name is taken.
+  kPreconditionFailed,  ///< A conditional write found the object there already.
+  kUnsupported,         ///< Valid, but lake does not do it (yet); the text names what.
+  kCorrupt,             ///< Bytes from disk or wire are not what their format demands.
+  kIntegrity,      ///< Object bytes are well-formed but do not match their declared size or digest.
+  kConflict,       ///< Another commit came first; run the statement again.
+  kTableReplaced,  ///< The folder no longer holds the table that the catalog means.
   kPermissionDenied,
-  kOutOfMemory,        ///< The memory budget is used up.
-  kOutOfSpace,         ///< The device is full.
+  kOutOfMemory,  ///< The memory budget is used up.
+  kOutOfSpace,   ///< The device is full.
   kCancelled,
   kDeadlineExceeded,
-  kIo,                 ///< The storage failed; `retryable` says whether trying again can help.
-  kCommitUnknown,      ///< The change may or may not have happened; replay it with its operation id.
-  kInternal,           ///< A bug in lake.
+  kIo,             ///< The storage failed; `retryable` says whether trying again can help.
+  kCommitUnknown,  ///< The change may or may not have happened; replay it with its operation id.
+  kInternal,       ///< A bug in lake.
 };
 
 /// The name of `code` as it appears in texts and in `--json`, such as "not_found". Static storage.
@@ -40,12 +40,11 @@ std::string_view ErrorCodeName(ErrorCode code);
 
 /// The detail that every error of lake carries (DESIGN: errors).
 ///
-/// `commit_state_unknown` is true exactly for outcomes that a replay with the same operation id must
-/// resolve; such an error is never silently retried. Immutable, thread-safe.
+/// `commit_state_unknown` is true exactly for outcomes that a replay with the same operation id
+/// must resolve; such an error is never silently retried. Immutable, thread-safe.
 class ErrorDetail : public arrow::StatusDetail {
  public:
-  ErrorDetail(ErrorCode code, bool retryable)
-      : code_(code), retryable_(retryable) {}
+  ErrorDetail(ErrorCode code, bool retryable) : code_(code), retryable_(retryable) {}
 
   ErrorCode code() const { return code_; }
   bool retryable() const { return retryable_; }

@@ -65,7 +65,8 @@ void MemoryBudget::Give(int64_t bytes) { used_.fetch_sub(bytes, std::memory_orde
 
 int64_t DefaultMemoryLimit() {
   int64_t total = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+  for (const char* path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     std::ifstream file(path);
     int64_t limit = 0;
     // cgroup v2 says "max" for no limit, which fails to parse.

@@ -11,7 +11,8 @@ namespace lake {
 
 class MemoryBudget;
 
-/// Bytes taken from a MemoryBudget; given back on destruction. Movable, not copyable. Not thread-safe.
+/// Bytes taken from a MemoryBudget; given back on destruction. Movable, not copyable. Not
+/// thread-safe.
 class MemoryReservation {
  public:
   MemoryReservation() = default;

@@ -30,7 +30,8 @@ class LAKE_THREAD_ANNOTATION(capability("mutex")) Mutex {
 /// Holds a Mutex for a scope.
 class LAKE_THREAD_ANNOTATION(scoped_lockable) MutexLock {
  public:
-  explicit MutexLock(Mutex* mutex) LAKE_THREAD_ANNOTATION(acquire_capability(mutex)) : mutex_(mutex) {
+  explicit MutexLock(Mutex* mutex) LAKE_THREAD_ANNOTATION(acquire_capability(mutex))
+      : mutex_(mutex) {
     mutex_->Lock();
   }
   ~MutexLock() LAKE_THREAD_ANNOTATION(release_capability()) { mutex_->Unlock(); }

@@ -41,7 +41,8 @@ class ThreadPool {
 ThreadPool* IoThreadPool();
 
 /// Runs `task(0)` .. `task(count - 1)`, on `pool` where it has room and on the calling thread, and
-/// returns when all have ended: OK, or the error of the lowest index. All tasks run even if one fails.
+/// returns when all have ended: OK, or the error of the lowest index. All tasks run even if one
+/// fails.
 Status ParallelFor(ThreadPool* pool, size_t count, const std::function<Status(size_t)>& task);
 
 }  // namespace lake

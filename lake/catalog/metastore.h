@@ -14,11 +14,12 @@ namespace lake::catalog {
 /// How a name is looked up.
 enum class NameMatch {
   kExact,
-  kSql,  ///< The exact name, else the only case-insensitive match, else kInvalidArgument ("ambiguous").
+  kSql,  ///< The exact name, else the only case-insensitive match, else kInvalidArgument
+         ///< ("ambiguous").
 };
 
-/// Names as one principal sees them: the only way to read the metastore. Each call sees every change that was
-/// committed, by any process, before it began. Thread-safe.
+/// Names as one principal sees them: the only way to read the metastore. Each call sees every
+/// change that was committed, by any process, before it began. Thread-safe.
 class View {
  public:
   virtual ~View() = default;
@@ -36,9 +37,9 @@ class View {
   virtual Result<std::vector<Tombstone>> ListTombstones(const Context& context) = 0;
 };
 
-/// The database of names (DESIGN: metastore, create and drop). Each call is one transaction; each write is
-/// conditional on what its caller saw (incarnation, state, lease epoch) and gives kConflict if that changed.
-/// Thread-safe; several processes may use one metastore.
+/// The database of names (DESIGN: metastore, create and drop). Each call is one transaction; each
+/// write is conditional on what its caller saw (incarnation, state, lease epoch) and gives
+/// kConflict if that changed. Thread-safe; several processes may use one metastore.
 class Metastore {
  public:
   virtual ~Metastore() = default;
@@ -52,11 +53,12 @@ class Metastore {
   /// kNotFound; kInvalidArgument if it holds entries or is `main`.
   virtual Status DropNamespace(const Context& context, const std::string& name) = 0;
 
-  /// Reserves a name: a row in state creating with a lease of `lease_nanos`. kAlreadyExists if the name is
-  /// taken, also by one that differs in case only, or is being created by a live owner.
+  /// Reserves a name: a row in state creating with a lease of `lease_nanos`. kAlreadyExists if the
+  /// name is taken, also by one that differs in case only, or is being created by a live owner.
   virtual Result<Entry> BeginCreate(const Context& context, const Entry& entry,
                                     int64_t lease_nanos) = 0;
-  /// Renews the creator's lease; kConflict if the row is gone, or live by another's hand (see FinishCreate).
+  /// Renews the creator's lease; kConflict if the row is gone, or live by another's hand (see
+  /// FinishCreate).
   virtual Status RenewCreate(const Context& context, const Entry& entry, int64_t lease_nanos) = 0;
   /// Makes the row live. OK also if another's hand did so before; kConflict if the row is gone.
   virtual Status FinishCreate(const Context& context, const Entry& entry,
@@ -66,7 +68,8 @@ class Metastore {
   /// Rows in state creating whose lease has expired.
   virtual Result<std::vector<Entry>> ExpiredCreates(const Context& context) = 0;
 
-  /// Row to tombstone. kConflict if the incarnation is not live any more; kInvalidArgument if protected.
+  /// Row to tombstone. kConflict if the incarnation is not live any more; kInvalidArgument if
+  /// protected.
   virtual Status Drop(const Context& context, const Entry& entry, int64_t purge_after_nanos) = 0;
   /// Tombstone to live row under `name`. kNotFound; kAlreadyExists if the name is taken.
   virtual Result<Entry> Undrop(const Context& context, const Uuid& incarnation,
@@ -75,19 +78,18 @@ class Metastore {
                                const QualifiedName& name) = 0;
 
   /// Moves the version hint; not synced, and a failure never fails a commit.
-  virtual Status AdvanceHint(const Context& context, const Uuid& incarnation,
-                             uint64_t version) = 0;
+  virtual Status AdvanceHint(const Context& context, const Uuid& incarnation, uint64_t version) = 0;
 
-  /// Writes the record, or returns the one that is there. kInvalidArgument if that has another digest or
-  /// incarnation.
+  /// Writes the record, or returns the one that is there. kInvalidArgument if that has another
+  /// digest or incarnation.
   virtual Result<OperationRecord> BeginOperation(const Context& context,
                                                  const OperationRecord& record) = 0;
   virtual Status FinishOperation(const Context& context, const std::string& operation_id,
                                  uint64_t committed_version) = 0;
 };
 
-/// Opens or makes the SQLite metastore at `path`: WAL, full sync, busy timeout 30 s, migrations in one exclusive
-/// transaction. kUnsupported if its schema is newer than this lake.
+/// Opens or makes the SQLite metastore at `path`: WAL, full sync, busy timeout 30 s, migrations in
+/// one exclusive transaction. kUnsupported if its schema is newer than this lake.
 Result<std::shared_ptr<Metastore>> OpenSqliteMetastore(const Context& context,
                                                        const std::string& path);
 

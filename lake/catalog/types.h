@@ -71,8 +71,9 @@ struct OperationRecord {
   std::optional<uint64_t> committed_version;
 };
 
-/// Normalises a name to NFC and checks it: 1 to 255 bytes of UTF-8, no control characters, no '/', not reserved
-/// (names starting `__` or `_lake`; for namespaces also information_schema, pg_catalog, temp, system).
+/// Normalises a name to NFC and checks it: 1 to 255 bytes of UTF-8, no control characters, no '/',
+/// not reserved (names starting `__` or `_lake`; for namespaces also information_schema,
+/// pg_catalog, temp, system).
 Result<std::string> CheckedName(const std::string& name, const char* what);
 
 /// The folder name for `name`: bytes outside [A-Za-z0-9_-] as %XX, cut at 200.

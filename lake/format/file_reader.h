@@ -23,20 +23,21 @@ namespace lake::format {
 struct ColumnRequest {
   /// Name, type, nullability and children as the table's schema has them.
   Field field;
-  /// One per leaf of `field` in pre-order: the column index in the file. -1: not in this file, all null.
+  /// One per leaf of `field` in pre-order: the column index in the file. -1: not in this file, all
+  /// null.
   std::vector<int> columns;
 };
 
 /// Reads one Lance data file of version 2.1 or 2.2. Format facts: docs/format/file.md.
 ///
-/// Open reads the tail of the file once; column metadata is fetched for the columns asked for and kept.
-/// Everything in the file is checked before use: kCorrupt names file, column, page and reason; an
-/// encoding, type or version that is not read is kUnsupported, with version and column.
+/// Open reads the tail of the file once; column metadata is fetched for the columns asked for and
+/// kept. Everything in the file is checked before use: kCorrupt names file, column, page and
+/// reason; an encoding, type or version that is not read is kUnsupported, with version and column.
 /// Thread-safe: many threads may read at once.
 class FileReader {
  public:
-  /// Opens `key` in `store`. `file_size` spares a Head where it is known (the manifest has it); a size that
-  /// is wrong gives kCorrupt.
+  /// Opens `key` in `store`. `file_size` spares a Head where it is known (the manifest has it); a
+  /// size that is wrong gives kCorrupt.
   static Result<std::shared_ptr<FileReader>> Open(const Context& context,
                                                   std::shared_ptr<storage::ObjectStore> store,
                                                   const std::string& key,
@@ -54,15 +55,17 @@ class FileReader {
   /// Requests for all fields of the file's own schema (a file read without a manifest).
   virtual Result<std::vector<ColumnRequest>> AllColumns() const = 0;
 
-  /// Reads the rows of `selection` (which must end within num_rows(), else kInvalidArgument) of the given
-  /// columns into one batch, rows in file order. With no columns the batch has only a row count.
-  /// Memory is taken from the context's pool; a selection larger than 2^31 - 1 rows is kInvalidArgument.
-  /// A string column whose selected rows exceed 2 GiB is kInvalidArgument: read fewer rows at once.
+  /// Reads the rows of `selection` (which must end within num_rows(), else kInvalidArgument) of the
+  /// given columns into one batch, rows in file order. With no columns the batch has only a row
+  /// count. Memory is taken from the context's pool; a selection larger than 2^31 - 1 rows is
+  /// kInvalidArgument. A string column whose selected rows exceed 2 GiB is kInvalidArgument: read
+  /// fewer rows at once.
   virtual Result<std::shared_ptr<arrow::RecordBatch>> Read(const Context& context,
                                                            std::span<const ColumnRequest> columns,
                                                            const RowSelection& selection) = 0;
 
-  /// An estimate of the bytes that Read takes for `count` rows of `columns`, from the page metadata.
+  /// An estimate of the bytes that Read takes for `count` rows of `columns`, from the page
+  /// metadata.
   virtual Result<uint64_t> EstimateBytes(const Context& context,
                                          std::span<const ColumnRequest> columns,
                                          uint64_t count) = 0;

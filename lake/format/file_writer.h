@@ -35,11 +35,12 @@ struct WrittenFile {
 };
 
 /// Writes one Lance data file of version 2.2. Format facts: docs/format/file.md.
-/// The file becomes visible at Finish; destruction before it leaves nothing behind. Not thread-safe.
+/// The file becomes visible at Finish; destruction before it leaves nothing behind. Not
+/// thread-safe.
 class FileWriter {
  public:
-  /// Starts `key`, which must not exist. `schema` has its ids assigned. kUnsupported, by column, for a
-  /// type that is not written.
+  /// Starts `key`, which must not exist. `schema` has its ids assigned. kUnsupported, by column,
+  /// for a type that is not written.
   static Result<std::unique_ptr<FileWriter>> Open(const Context& context,
                                                   std::shared_ptr<storage::ObjectStore> store,
                                                   const std::string& key, Schema schema,
@@ -47,7 +48,8 @@ class FileWriter {
   virtual ~FileWriter() = default;
 
   /// Appends the rows of `batch`, whose columns are those of the schema in order (types equal, else
-  /// kInvalidArgument). A null in a field that is not nullable is kInvalidArgument naming column and row.
+  /// kInvalidArgument). A null in a field that is not nullable is kInvalidArgument naming column
+  /// and row.
   virtual Status Write(const arrow::RecordBatch& batch) = 0;
 
   virtual uint64_t num_rows() const = 0;

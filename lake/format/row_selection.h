@@ -15,7 +15,8 @@ struct RowRange {
   bool operator==(const RowRange&) const = default;
 };
 
-/// Which rows of a file to read: ranges in ascending order that do not touch or overlap. A plain value.
+/// Which rows of a file to read: ranges in ascending order that do not touch or overlap. A plain
+/// value.
 class RowSelection {
  public:
   RowSelection() = default;

@@ -7,8 +7,8 @@
 
 namespace lake::format {
 
-/// A Lance file version as the manifest writes it: 2.0, 2.1, 2.2, 2.3. The footer of a 2.0 file says
-/// (0, 3); FromFooter knows that.
+/// A Lance file version as the manifest writes it: 2.0, 2.1, 2.2, 2.3. The footer of a 2.0 file
+/// says (0, 3); FromFooter knows that.
 struct FileVersion {
   uint16_t major = 2;
   uint16_t minor = 2;
@@ -28,7 +28,8 @@ struct FileVersion {
 inline constexpr FileVersion kFileVersion21{2, 1};
 inline constexpr FileVersion kFileVersion22{2, 2};
 
-/// OK for the versions that FileReader reads (2.1 and 2.2); else kUnsupported, naming version and `file`.
+/// OK for the versions that FileReader reads (2.1 and 2.2); else kUnsupported, naming version and
+/// `file`.
 Status CheckReadable(FileVersion version, const std::string& file);
 
 }  // namespace lake::format

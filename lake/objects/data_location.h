@@ -27,20 +27,20 @@ struct DataLocation {
   bool operator==(const DataLocation&) const = default;
 };
 
-/// The Arrow form of FILE: struct<uri: string, content_type: string, size_bytes: uint64, sha256: string>,
-/// in that order, every child not null, no metadata.
+/// The Arrow form of FILE: struct<uri: string, content_type: string, size_bytes: uint64, sha256:
+/// string>, in that order, every child not null, no metadata.
 const std::shared_ptr<arrow::DataType>& DataLocationType();
 
-/// True if `type` is a struct of exactly these names and types in this order (nullability of the children
-/// is not looked at): the test that makes a column a FILE column.
+/// True if `type` is a struct of exactly these names and types in this order (nullability of the
+/// children is not looked at): the test that makes a column a FILE column.
 bool IsFileType(const arrow::DataType& type);
 
-/// True if a FILE type is nested somewhere inside `type` (list, struct), where references would not be
-/// seen: such columns are refused.
+/// True if a FILE type is nested somewhere inside `type` (list, struct), where references would not
+/// be seen: such columns are refused.
 bool ContainsNestedFile(const arrow::DataType& type);
 
-/// Reads one value of a FILE column. kInvalidArgument if the column is missing, is not FILE, the row is out
-/// of bounds, or a child is null; kNotFound if the value itself is null.
+/// Reads one value of a FILE column. kInvalidArgument if the column is missing, is not FILE, the
+/// row is out of bounds, or a child is null; kNotFound if the value itself is null.
 Result<DataLocation> ReadDataLocation(const arrow::RecordBatch& batch, const std::string& column,
                                       int64_t row);
 Result<DataLocation> ReadDataLocation(const arrow::StructArray& column, int64_t row);

@@ -28,9 +28,9 @@ struct UploadOptions {
 
 /// The managed objects of one tenant: the folder or prefix where they live for good.
 ///
-/// Every method that takes a DataLocation first checks that it lies in this stage (path-segment boundary,
-/// no query, fragment, userinfo, "..", symbolic link, other tenant): kPermissionDenied before any I/O.
-/// Thread-safe. Facts and failure table: docs/objects.md.
+/// Every method that takes a DataLocation first checks that it lies in this stage (path-segment
+/// boundary, no query, fragment, userinfo, "..", symbolic link, other tenant): kPermissionDenied
+/// before any I/O. Thread-safe. Facts and failure table: docs/objects.md.
 class Stage {
  public:
   virtual ~Stage() = default;
@@ -39,8 +39,9 @@ class Stage {
   virtual const std::string& uri() const = 0;
   virtual const std::string& tenant() const = 0;
 
-  /// Streams `source` into a new object, hashing, and publishes it: when this returns, the object is
-  /// complete, immutable and durable. Constant memory. On error or cancellation nothing stays behind.
+  /// Streams `source` into a new object, hashing, and publishes it: when this returns, the object
+  /// is complete, immutable and durable. Constant memory. On error or cancellation nothing stays
+  /// behind.
   virtual Result<DataLocation> Upload(const Context& context, ByteReader* source,
                                       const UploadOptions& options) = 0;
 
@@ -51,9 +52,9 @@ class Stage {
   /// Resuming interrupted uploads: kUnsupported on the local stage.
   virtual Status CancelUpload(const Context& context, const std::string& upload_id) = 0;
 
-  /// A verified stream over the whole object: capped at the declared size, hashed, one byte probed past the
-  /// end. A clean end means that length and digest agree; else kIntegrity. The digest's form is checked
-  /// before any I/O. Dropping it early claims nothing.
+  /// A verified stream over the whole object: capped at the declared size, hashed, one byte probed
+  /// past the end. A clean end means that length and digest agree; else kIntegrity. The digest's
+  /// form is checked before any I/O. Dropping it early claims nothing.
   virtual Result<std::unique_ptr<ByteReader>> Open(const Context& context,
                                                    const DataLocation& location) = 0;
 
@@ -69,24 +70,24 @@ class Stage {
   /// OK if the location is well-formed and inside this stage. No I/O except resolving links.
   virtual Status CheckContained(const DataLocation& location) const = 0;
 
-  /// CheckContained, and the object exists as a regular file of exactly the declared size: what a sink
-  /// checks before it stores a reference.
+  /// CheckContained, and the object exists as a regular file of exactly the declared size: what a
+  /// sink checks before it stores a reference.
   virtual Status CheckExists(const Context& context, const DataLocation& location) = 0;
 };
 
 struct LocalStageOptions {
   /// The folder `managed-objects` of the data folder in use.
   std::string root;
-  /// The stage's identity from lake.json (`stage_uri`), under which locations are minted and checked; the
-  /// folder may have moved since.
+  /// The stage's identity from lake.json (`stage_uri`), under which locations are minted and
+  /// checked; the folder may have moved since.
   std::string stage_uri;
   std::string tenant = "default";
   /// The process's own temporary folder, on the same file system (checked at Open).
   std::string temp_dir;
 };
 
-/// The local stage of one tenant. kUnsupported if temp_dir and root are on different file systems, or on
-/// a network file system.
+/// The local stage of one tenant. kUnsupported if temp_dir and root are on different file systems,
+/// or on a network file system.
 Result<std::shared_ptr<Stage>> OpenLocalStage(const Context& context, LocalStageOptions options);
 
 /// The `file://` URI of an absolute path, with RFC 3986 escapes; and back.

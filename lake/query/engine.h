@@ -68,8 +68,8 @@ class Statement {
                                                         const std::vector<Parameter>& values) = 0;
 };
 
-/// One connection: current namespace, time zone, transaction. Not thread-safe, but Cancel may be called from
-/// any thread.
+/// One connection: current namespace, time zone, transaction. Not thread-safe, but Cancel may be
+/// called from any thread.
 class Session {
  public:
   virtual ~Session() = default;
@@ -84,7 +84,8 @@ class Session {
   virtual void Cancel() = 0;
 };
 
-/// SQL over a lakehouse: DuckDB with lake as its catalog. One per process and data folder. Thread-safe.
+/// SQL over a lakehouse: DuckDB with lake as its catalog. One per process and data folder.
+/// Thread-safe.
 class Engine {
  public:
   static Result<std::unique_ptr<Engine>> Open(const Context& context,

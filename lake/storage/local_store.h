@@ -17,8 +17,8 @@ struct LocalStoreOptions {
 /// A store over the folder `root`, which is made if it is missing.
 ///
 /// Publishing is link(2), else renameat2(RENAME_NOREPLACE), else kUnsupported: it never overwrites.
-/// Folders are made 0700 and files 0600, narrowed by umask, never widened. Keys never lead out of the
-/// root: a symbolic link on the way is refused. Network file systems are kUnsupported, by name.
+/// Folders are made 0700 and files 0600, narrowed by umask, never widened. Keys never lead out of
+/// the root: a symbolic link on the way is refused. Network file systems are kUnsupported, by name.
 /// Reads go by pread; descriptors of recently read files are kept open (bounded).
 Result<std::shared_ptr<ObjectStore>> OpenLocalStore(const std::string& root,
                                                     LocalStoreOptions options = {});

@@ -69,34 +69,35 @@ class ObjectWriter {
   /// Bytes written so far.
   virtual uint64_t position() const = 0;
 
-  /// Publishes the object. With kIfAbsent, kPreconditionFailed if the key exists by now. The bytes are
-  /// durable only after ObjectStore::Sync names the key.
-  /// A retryable error leaves it open whether the object was published.
+  /// Publishes the object. With kIfAbsent, kPreconditionFailed if the key exists by now. The bytes
+  /// are durable only after ObjectStore::Sync names the key. A retryable error leaves it open
+  /// whether the object was published.
   virtual Status Finish() = 0;
 };
 
-/// An object whose bytes lie ready in the store and only its name is missing: the half of a conditional
-/// put that can be synced together with other files. Destruction removes it if it was not published.
-/// Not thread-safe.
+/// An object whose bytes lie ready in the store and only its name is missing: the half of a
+/// conditional put that can be synced together with other files. Destruction removes it if it was
+/// not published. Not thread-safe.
 class StagedObject {
  public:
   virtual ~StagedObject() = default;
 
   virtual const std::string& key() const = 0;
 
-  /// Gives the object its name. With kIfAbsent, kPreconditionFailed if the name is taken; of several
-  /// racers exactly one wins. Any other error leaves it open whether it happened: read it back.
-  /// May be called again after an error.
+  /// Gives the object its name. With kIfAbsent, kPreconditionFailed if the name is taken; of
+  /// several racers exactly one wins. Any other error leaves it open whether it happened: read it
+  /// back. May be called again after an error.
   virtual Status Publish(const Context& context, PutCondition condition) = 0;
 };
 
 /// Named blobs of bytes: a folder, memory, or an S3 bucket.
 ///
-/// Keys are relative, in UTF-8, of segments separated by '/', with no empty, "." or ".." segment; others
-/// are kInvalidArgument. A missing object is kNotFound. Reads see every write that returned before they
-/// began. Visibility and durability are separate: bytes survive a power loss once Sync returned.
-/// Errors of the medium are kIo; `retryable` says if the same call may succeed later. Texts name the key.
-/// Thread-safe. The conformance suite (lake/storage/testing/conformance.h) pins all of this.
+/// Keys are relative, in UTF-8, of segments separated by '/', with no empty, "." or ".." segment;
+/// others are kInvalidArgument. A missing object is kNotFound. Reads see every write that returned
+/// before they began. Visibility and durability are separate: bytes survive a power loss once Sync
+/// returned. Errors of the medium are kIo; `retryable` says if the same call may succeed later.
+/// Texts name the key. Thread-safe. The conformance suite (lake/storage/testing/conformance.h) pins
+/// all of this.
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
@@ -135,8 +136,8 @@ class ObjectStore {
                                                       const std::string& key,
                                                       std::string_view bytes) = 0;
 
-  /// Makes durable, in one round: the objects `keys` with the folders that lead to them, and the bytes
-  /// of `staged`. All that this store needs to survive a power loss; on S3 it is nothing.
+  /// Makes durable, in one round: the objects `keys` with the folders that lead to them, and the
+  /// bytes of `staged`. All that this store needs to survive a power loss; on S3 it is nothing.
   virtual Status Sync(const Context& context, std::span<const std::string> keys,
                       std::span<StagedObject* const> staged) = 0;
 

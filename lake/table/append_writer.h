@@ -39,13 +39,13 @@ class AppendWriter {
 
   virtual uint64_t num_rows() const = 0;
 
-  /// Ends the last file. The fragments carry no ids yet; a commit assigns them. No rows, no fragments.
-  /// The files are visible but not synced: the commit does that.
+  /// Ends the last file. The fragments carry no ids yet; a commit assigns them. No rows, no
+  /// fragments. The files are visible but not synced: the commit does that.
   virtual Result<std::vector<Fragment>> Finish() = 0;
 };
 
-/// Removes the data files of fragments that will never be committed. Best effort; the first error is
-/// returned after all were tried.
+/// Removes the data files of fragments that will never be committed. Best effort; the first error
+/// is returned after all were tried.
 Status RemoveUncommitted(const Context& context, storage::ObjectStore* store,
                          const std::vector<Fragment>& fragments);
 

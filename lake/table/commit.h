@@ -1,7 +1,7 @@
 #pragma once
 
-// Only lake/table and lake/commit may include this header (scripts/check-layers): every change of a table
-// goes through lake/commit.
+// Only lake/table and lake/commit may include this header (scripts/check-layers): every change of a
+// table goes through lake/commit.
 
 #include <cstdint>
 #include <functional>
@@ -52,7 +52,8 @@ struct CommitOptions {
   AuthorityCheck authority;
   /// Attempts that may lose the race before kConflict.
   int max_attempts = 20;
-  /// Folders or objects that the caller created for this operation and that must be durable with it.
+  /// Folders or objects that the caller created for this operation and that must be durable with
+  /// it.
   std::vector<std::string> sync_keys;
   /// Replay: look for this operation in (base version, newest] first; see `FindOperation`.
   std::optional<uint64_t> replay_base;
@@ -67,12 +68,13 @@ struct CommitResult {
   std::shared_ptr<const Manifest> manifest;
 };
 
-/// Commits `transaction` to the table whose folder `store` is rooted at: DESIGN "Commit", steps 1 to 6.
+/// Commits `transaction` to the table whose folder `store` is rooted at: DESIGN "Commit", steps 1
+/// to 6.
 ///
-/// OK: the version is visible and durable. An error with kCommitUnknown: it may be either, nothing was
-/// removed, and the same operation must be replayed. kConflict: another commit won for good, or attempts
-/// ran out. kAlreadyExists: a create found a table. Any other error: not done. After a definite failure
-/// the transaction's data files are removed.
+/// OK: the version is visible and durable. An error with kCommitUnknown: it may be either, nothing
+/// was removed, and the same operation must be replayed. kConflict: another commit won for good, or
+/// attempts ran out. kAlreadyExists: a create found a table. Any other error: not done. After a
+/// definite failure the transaction's data files are removed.
 Result<CommitResult> Commit(const Context& context, std::shared_ptr<storage::ObjectStore> store,
                             const Transaction& transaction, const CommitOptions& options);
 

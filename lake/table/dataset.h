@@ -25,8 +25,9 @@ class Scanner;
 struct OpenOptions {
   /// Open this version; kNotFound if it does not exist.
   std::optional<uint64_t> version;
-  /// Open, walking down from the newest, the first retained version with a manifest time at or before
-  /// this (nanoseconds since 1970 UTC); kNotFound names the oldest. Only one of the two may be set.
+  /// Open, walking down from the newest, the first retained version with a manifest time at or
+  /// before this (nanoseconds since 1970 UTC); kNotFound names the oldest. Only one of the two may
+  /// be set.
   std::optional<int64_t> as_of_nanos;
 };
 
@@ -44,8 +45,8 @@ using RowAddress = uint64_t;
 struct ScanOptions {
   /// Output columns in this order; nothing means all.
   std::optional<std::vector<std::string>> columns;
-  /// Rows to keep: a boolean expression over top-level columns, by Arrow's semantics (null drops the row).
-  /// Its columns need not be in `columns`.
+  /// Rows to keep: a boolean expression over top-level columns, by Arrow's semantics (null drops
+  /// the row). Its columns need not be in `columns`.
   std::optional<arrow::compute::Expression> filter;
   /// At most this many rows over all morsels. A bound on work, not an order.
   std::optional<uint64_t> limit;
@@ -59,7 +60,8 @@ struct ScanOptions {
 /// Does not know names or catalogs: that is lake/catalog and lake/commit.
 class Dataset {
  public:
-  /// Opens the newest version, or the one that `options` asks for. The newest version is what a listing of
+  /// Opens the newest version, or the one that `options` asks for. The newest version is what a
+  /// listing of
   /// `_versions/` says; a folder without one is kNotFound. Tables with unknown reader flags are
   /// kUnsupported. `store` is rooted at the table's folder.
   static Result<std::shared_ptr<Dataset>> Open(const Context& context,
@@ -82,8 +84,8 @@ class Dataset {
   virtual Result<std::shared_ptr<Scanner>> Scan(const Context& context,
                                                 ScanOptions options) const = 0;
 
-  /// Rows by address, in the order of `addresses`, repetitions allowed. An address that is out of range
-  /// or deleted is kNotFound.
+  /// Rows by address, in the order of `addresses`, repetitions allowed. An address that is out of
+  /// range or deleted is kNotFound.
   virtual Result<std::shared_ptr<arrow::RecordBatch>> Take(
       const Context& context, std::span<const RowAddress> addresses,
       const std::vector<std::string>& columns) const = 0;

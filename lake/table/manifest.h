@@ -33,7 +33,8 @@ struct DataFile {
   std::optional<uint32_t> base_id;
 };
 
-/// Rows of a fragment that are deleted. Path: `_deletions/<fragment>-<read version>-<id>.(arrow|bin)`.
+/// Rows of a fragment that are deleted. Path: `_deletions/<fragment>-<read
+/// version>-<id>.(arrow|bin)`.
 struct DeletionFile {
   enum class Kind { kArrow, kBitmap };
   Kind kind = Kind::kArrow;
@@ -65,12 +66,12 @@ enum class ManifestNaming {
   kV2,  ///< `<2^64 - 1 - version, 20 digits>.manifest`
 };
 
-/// One version of a table: an immutable view of a manifest. Unknown fields of the message survive into
-/// manifests that are built from this one. Thread-safe.
+/// One version of a table: an immutable view of a manifest. Unknown fields of the message survive
+/// into manifests that are built from this one. Thread-safe.
 class Manifest {
  public:
-  /// Decodes the bytes of a manifest file. kCorrupt names `key` and the reason. Does not look at the
-  /// feature flags: see CheckReadable.
+  /// Decodes the bytes of a manifest file. kCorrupt names `key` and the reason. Does not look at
+  /// the feature flags: see CheckReadable.
   static Result<std::shared_ptr<const Manifest>> Decode(const arrow::Buffer& bytes,
                                                         const std::string& key);
   virtual ~Manifest() = default;
