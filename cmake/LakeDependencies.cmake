@@ -13,6 +13,7 @@ pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
 find_package(roaring REQUIRED CONFIG)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 find_package(OpenSSL REQUIRED)
+find_package(Boost 1.81 REQUIRED COMPONENTS json)
 
 # lake_import_shared(<target> <library file> <include dir>): one prebuilt shared library.
 function(lake_import_shared target library include_dir)
@@ -84,7 +85,6 @@ if(NOT LAKE_CORE_ONLY)
   add_library(lake::duckdb ALIAS lake_duckdb)
   pkg_check_modules(LIBEDIT REQUIRED IMPORTED_TARGET libedit)
   find_package(CLI11 REQUIRED)
-  find_package(Boost 1.81 REQUIRED COMPONENTS json)
 endif()
 
 find_package(GTest REQUIRED)
