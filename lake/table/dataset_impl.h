@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lake/table/dataset.h"
+#include "lake/table/fragment_source.h"
+
+namespace lake::table {
+
+class DatasetImpl final : public Dataset {
+ public:
+  DatasetImpl(std::shared_ptr<storage::ObjectStore> store, std::shared_ptr<const Manifest> manifest,
+              ManifestNaming naming, std::shared_ptr<arrow::Schema> schema);
+
+  const Manifest& manifest() const override { return *manifest_; }
+  std::shared_ptr<const Manifest> shared_manifest() const override { return manifest_; }
+  const std::shared_ptr<storage::ObjectStore>& store() const override { return store_; }
+  ManifestNaming naming() const override { return naming_; }
+  const std::shared_ptr<arrow::Schema>& arrow_schema() const override { return schema_; }
+
+  Result<uint64_t> CountRows(const Context& context) const override;
+  Result<std::vector<VersionInfo>> Versions(const Context& context) const override;
+  Result<std::shared_ptr<Scanner>> Scan(const Context& context, ScanOptions options) const override;
+  Result<std::shared_ptr<arrow::RecordBatch>> Take(
+      const Context& context, std::span<const RowAddress> addresses,
+      const std::vector<std::string>& columns) const override;
+
+ private:
+  const std::shared_ptr<storage::ObjectStore> store_;
+  const std::shared_ptr<const Manifest> manifest_;
+  const ManifestNaming naming_;
+  const std::shared_ptr<arrow::Schema> schema_;
+  /// Shared with the scanners, which may outlive the dataset.
+  const std::shared_ptr<FragmentSource> source_;
+};
+
+/// The field called `name`; kNotFound names the columns there are.
+Result<const format::Field*> FindColumn(const format::Schema& schema, const std::string& name);
+
+}  // namespace lake::table

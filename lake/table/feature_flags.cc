@@ -1,0 +1,68 @@
+#include <bit>
+
+#include "lake/table/manifest.h"
+
+namespace lake::table {
+
+namespace {
+
+constexpr uint64_t kReadable = kFlagDeletionFiles | kFlagStableRowIds | kFlagUseV2Format |
+                               kFlagTableConfig | kFlagMixedFileVersions;
+// Stable row ids would want a row id sequence for each new fragment.
+constexpr uint64_t kWritable =
+    kFlagDeletionFiles | kFlagUseV2Format | kFlagTableConfig | kFlagMixedFileVersions;
+
+std::string_view FlagName(uint64_t flag) {
+  switch (flag) {
+    case kFlagDeletionFiles:
+      return "deletion files";
+    case kFlagStableRowIds:
+      return "stable row ids";
+    case kFlagUseV2Format:
+      return "v2 format";
+    case kFlagTableConfig:
+      return "table config";
+    case 16:
+      return "base paths";
+    case 32:
+      return "no transaction file";
+    case 64:
+      return "data overlay files";
+    case 128:
+      return "covered index metadata";
+    case kFlagMixedFileVersions:
+      return "mixed file versions";
+    case 1024:
+      return "tagged fragment reuse";
+    case 16384:
+      return "managed blobs";
+    case 32768:
+      return "non-reusable field ids";
+    default:
+      return "unknown to lake";
+  }
+}
+
+/// kUnsupported naming the lowest bit of `flags` that is not in `known`.
+Status CheckFlags(uint64_t flags, uint64_t known, std::string_view what, const std::string& table) {
+  const uint64_t unknown = flags & ~known;
+  if (unknown == 0) return Status::OK();
+  const uint64_t flag = 1ull << std::countr_zero(unknown);
+  return Error(ErrorCode::kUnsupported,
+               "{} of the table needs a feature that lake lacks: {}: flag {} ({})", what, table,
+               flag, FlagName(flag));
+}
+
+}  // namespace
+
+Status CheckReadable(const Manifest& manifest, const std::string& table) {
+  return CheckFlags(manifest.reader_flags(), kReadable, "reading", table);
+}
+
+Status CheckWritable(const Manifest& manifest, const std::string& table) {
+  ARROW_RETURN_NOT_OK(CheckReadable(manifest, table));
+  ARROW_RETURN_NOT_OK(CheckFlags(manifest.reader_flags(), kWritable, "writing", table));
+  return CheckFlags(manifest.writer_flags(), kWritable, "writing", table);
+}
+
+}  // namespace lake::table

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "lake/base/context.h"
+#include "lake/base/mutex.h"
+#include "lake/format/file_reader.h"
+#include "lake/format/row_selection.h"
+#include "lake/format/schema.h"
+#include "lake/storage/object_store.h"
+#include "lake/table/deletion_vector.h"
+#include "lake/table/manifest.h"
+
+namespace arrow {
+class RecordBatch;
+}
+
+namespace lake::table {
+
+/// Reads the rows of a version's fragments, in whichever of a fragment's files the columns lie.
+/// Files and deletion files are opened at first use and kept, files up to a bound. Thread-safe.
+class FragmentSource {
+ public:
+  FragmentSource(std::shared_ptr<storage::ObjectStore> store,
+                 std::shared_ptr<const Manifest> manifest);
+
+  const Manifest& manifest() const { return *manifest_; }
+
+  /// Rows of a fragment, deleted ones included. From the manifest, or from a file where it is
+  /// silent.
+  Result<uint64_t> PhysicalRows(const Context& context, const Fragment& fragment);
+
+  /// Deleted rows of a fragment; empty if it has no deletion file. `fragment` is one of manifest().
+  Result<std::shared_ptr<const DeletionVector>> Deletions(const Context& context,
+                                                          const Fragment& fragment);
+
+  /// Rows `rows` (physical, deleted or not) of top-level fields of the manifest's schema. A column
+  /// that no file of the fragment holds is null. With no fields the batch has only a row count.
+  Result<std::shared_ptr<arrow::RecordBatch>> Read(const Context& context, const Fragment& fragment,
+                                                   std::span<const format::Field* const> fields,
+                                                   const format::RowSelection& rows);
+
+ private:
+  struct OpenFile {
+    Mutex mutex;
+    std::shared_ptr<format::FileReader> reader LAKE_GUARDED_BY(mutex);
+  };
+  struct CachedFile {
+    std::shared_ptr<OpenFile> file;
+    std::list<std::string>::iterator recency;
+  };
+  struct LoadedDeletions {
+    Mutex mutex;
+    std::shared_ptr<const DeletionVector> vector LAKE_GUARDED_BY(mutex);
+  };
+
+  Result<std::shared_ptr<format::FileReader>> Open(const Context& context, const DataFile& file);
+  std::shared_ptr<OpenFile> Slot(const std::string& key) LAKE_EXCLUDES(files_mutex_);
+  Result<std::shared_ptr<const DeletionVector>> LoadDeletions(const Context& context,
+                                                              const Fragment& fragment);
+
+  const std::shared_ptr<storage::ObjectStore> store_;
+  const std::shared_ptr<const Manifest> manifest_;
+  /// One per fragment, in the manifest's order.
+  std::vector<LoadedDeletions> deletions_;
+
+  Mutex files_mutex_;
+  std::unordered_map<std::string, CachedFile> files_ LAKE_GUARDED_BY(files_mutex_);
+  /// Keys of files_, the one used last in front.
+  std::list<std::string> recency_ LAKE_GUARDED_BY(files_mutex_);
+};
+
+}  // namespace lake::table

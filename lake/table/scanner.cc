@@ -1,0 +1,397 @@
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include <arrow/array.h>
+#include <arrow/array/builder_primitive.h>
+#include <arrow/compute/api_vector.h>
+#include <arrow/compute/exec.h>
+#include <arrow/compute/initialize.h>
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+#include <arrow/util/bit_run_reader.h>
+#include <arrow/util/bitmap_ops.h>
+
+#include "lake/table/dataset_impl.h"
+
+namespace lake::table {
+
+namespace {
+
+namespace cp = arrow::compute;
+
+constexpr char kRowAddressColumn[] = "_rowaddr";
+constexpr char kRowIdColumn[] = "_rowid";
+// Morsels of wide rows are cut so that one holds about this many bytes.
+constexpr uint64_t kMorselBytes = 32ull << 20;
+// A morsel takes at most this part of the memory budget.
+constexpr int64_t kMorselBudgetShare = 16;
+
+Status InitializeCompute() {
+  static const Status status = cp::Initialize();
+  return status;
+}
+
+struct Morsel {
+  const Fragment* fragment;
+  uint64_t start;
+  uint64_t count;
+};
+
+/// One column of the output.
+struct OutputColumn {
+  /// Null for a row address.
+  const format::Field* field = nullptr;
+  /// Its place among the filter's columns, or -1.
+  int in_filter = -1;
+  /// Its place among the columns that are read behind the filter, or -1.
+  int in_rest = -1;
+};
+
+/// Rows of `selection` at the positions where `mask` is true and not null.
+format::RowSelection Select(const format::RowSelection& selection,
+                            const arrow::BooleanArray& mask) {
+  format::RowSelection selected;
+  size_t range_index = 0;
+  uint64_t range_position = 0;  // position of the current range's first row in the mask
+  auto add = [&](uint64_t position, uint64_t length) {
+    while (length > 0) {
+      const format::RowRange& range = selection.ranges()[range_index];
+      if (position >= range_position + range.count) {
+        range_position += range.count;
+        ++range_index;
+        continue;
+      }
+      const uint64_t offset = position - range_position;
+      const uint64_t take = std::min(length, range.count - offset);
+      selected.Append(range.start + offset, take);
+      position += take;
+      length -= take;
+    }
+  };
+  if (mask.null_count() == 0) {
+    arrow::internal::VisitSetBitRunsVoid(mask.values()->data(), mask.offset(), mask.length(), add);
+  } else {
+    for (int64_t i = 0; i < mask.length(); ++i) {
+      if (mask.IsValid(i) && mask.Value(i)) add(i, 1);
+    }
+  }
+  return selected;
+}
+
+/// The first `count` rows of `selection`.
+format::RowSelection Prefix(const format::RowSelection& selection, uint64_t count) {
+  format::RowSelection prefix;
+  for (const format::RowRange& range : selection.ranges()) {
+    const uint64_t take = std::min(range.count, count);
+    if (take == 0) break;
+    prefix.Append(range.start, take);
+    count -= take;
+  }
+  return prefix;
+}
+
+Result<std::shared_ptr<arrow::Array>> RowAddresses(const Context& context, uint64_t fragment_id,
+                                                   const format::RowSelection& rows) {
+  arrow::UInt64Builder builder(context.pool());
+  ARROW_RETURN_NOT_OK(builder.Reserve(rows.num_rows()));
+  for (const format::RowRange& range : rows.ranges()) {
+    for (uint64_t row = range.start; row < range.end(); ++row) {
+      builder.UnsafeAppend(fragment_id << 32 | row);
+    }
+  }
+  return builder.Finish();
+}
+
+/// Bytes of a value of `type` in memory without what lies in variable-width buffers, if it has any.
+uint64_t RowWidth(const arrow::DataType& type, bool* has_variable_width) {
+  if (type.id() == arrow::Type::FIXED_SIZE_LIST) {
+    const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
+    return list.list_size() * RowWidth(*list.value_type(), has_variable_width);
+  }
+  if (type.id() == arrow::Type::STRUCT) {
+    uint64_t width = 1;
+    for (const std::shared_ptr<arrow::Field>& child : type.fields()) {
+      width += RowWidth(*child->type(), has_variable_width);
+    }
+    return width;
+  }
+  if (const auto* fixed = dynamic_cast<const arrow::FixedWidthType*>(&type)) {
+    return (fixed->bit_width() + 7) / 8;
+  }
+  *has_variable_width = true;
+  return 2 * sizeof(int64_t);
+}
+
+class ScannerImpl final : public Scanner {
+ public:
+  explicit ScannerImpl(std::shared_ptr<FragmentSource> source) : source_(std::move(source)) {}
+
+  Status Plan(const Context& context, ScanOptions options);
+
+  const std::shared_ptr<arrow::Schema>& schema() const override { return schema_; }
+  size_t num_morsels() const override { return morsels_.size(); }
+  uint64_t morsel_rows(size_t morsel) const override { return morsels_[morsel].count; }
+  Result<std::shared_ptr<arrow::RecordBatch>> Read(const Context& context, size_t morsel) override;
+
+ private:
+  Status PlanColumns(const ScanOptions& options);
+  Status PlanFilter(const cp::Expression& filter);
+  Status PlanMorsels(const Context& context, uint64_t morsel_rows);
+  uint64_t RowsPerMorsel(const Context& context, const Fragment& fragment, uint64_t wanted) const;
+
+  Result<std::shared_ptr<arrow::BooleanArray>> EvaluateFilter(
+      const Context& context, const arrow::RecordBatch& batch) const;
+  Result<std::shared_ptr<arrow::RecordBatch>> Output(
+      const Context& context, const Fragment& fragment, const format::RowSelection& rows,
+      const std::shared_ptr<arrow::RecordBatch>& filter_batch,
+      const std::shared_ptr<arrow::RecordBatch>& rest_batch) const;
+  /// Takes up to `count` rows from what the limit leaves.
+  uint64_t TakeFromLimit(uint64_t count);
+
+  const std::shared_ptr<FragmentSource> source_;
+  std::shared_ptr<arrow::Schema> schema_;
+  std::vector<OutputColumn> outputs_;
+  /// Bound to the schema of filter_fields_.
+  std::optional<cp::Expression> filter_;
+  std::shared_ptr<arrow::Schema> filter_schema_;
+  std::vector<const format::Field*> filter_fields_;
+  /// Output fields that the filter does not read.
+  std::vector<const format::Field*> rest_fields_;
+  std::vector<Morsel> morsels_;
+  bool has_limit_ = false;
+  std::atomic<uint64_t> limit_left_{0};
+};
+
+Status ScannerImpl::Plan(const Context& context, ScanOptions options) {
+  if (options.morsel_rows == 0) {
+    return Error(ErrorCode::kInvalidArgument, "a scan needs morsels of at least one row");
+  }
+  has_limit_ = options.limit.has_value();
+  limit_left_ = options.limit.value_or(0);
+  if (options.filter) ARROW_RETURN_NOT_OK(PlanFilter(*options.filter));
+  ARROW_RETURN_NOT_OK(PlanColumns(options));
+  return PlanMorsels(context, options.morsel_rows);
+}
+
+Status ScannerImpl::PlanFilter(const cp::Expression& filter) {
+  ARROW_RETURN_NOT_OK(InitializeCompute());
+  const format::Schema& schema = source_->manifest().schema();
+  arrow::FieldVector fields;
+  for (const arrow::FieldRef& ref : cp::FieldsInExpression(filter)) {
+    const std::string* name = ref.name();
+    if (name == nullptr && ref.nested_refs() != nullptr) name = ref.nested_refs()->front().name();
+    if (name == nullptr) {
+      return Error(ErrorCode::kInvalidArgument, "a filter must name its columns: {}",
+                   ref.ToString());
+    }
+    ARROW_ASSIGN_OR_RAISE(const format::Field* field, FindColumn(schema, *name));
+    if (std::find(filter_fields_.begin(), filter_fields_.end(), field) != filter_fields_.end()) {
+      continue;
+    }
+    filter_fields_.push_back(field);
+    ARROW_ASSIGN_OR_RAISE(fields.emplace_back(), format::ToArrow(*field));
+  }
+  filter_schema_ = arrow::schema(std::move(fields));
+  Result<cp::Expression> bound = filter.Bind(*filter_schema_);
+  if (!bound.ok()) {
+    return Error(ErrorCode::kInvalidArgument, "filter cannot be evaluated: {}: {}",
+                 filter.ToString(), bound.status().message());
+  }
+  if (bound->type()->id() != arrow::Type::BOOL && bound->type()->id() != arrow::Type::NA) {
+    return Error(ErrorCode::kInvalidArgument, "a filter must be boolean: {}: {}", filter.ToString(),
+                 bound->type()->ToString());
+  }
+  filter_ = *std::move(bound);
+  return Status::OK();
+}
+
+Status ScannerImpl::PlanColumns(const ScanOptions& options) {
+  const Manifest& manifest = source_->manifest();
+  arrow::FieldVector fields;
+  auto add_address = [&](const char* name) {
+    outputs_.push_back({});
+    fields.push_back(arrow::field(name, arrow::uint64(), /*nullable=*/false));
+  };
+  auto add = [&](const format::Field* field) -> Status {
+    OutputColumn output{.field = field};
+    auto filtered = std::find(filter_fields_.begin(), filter_fields_.end(), field);
+    if (filtered != filter_fields_.end()) {
+      output.in_filter = static_cast<int>(filtered - filter_fields_.begin());
+    } else {
+      output.in_rest = static_cast<int>(rest_fields_.size());
+      rest_fields_.push_back(field);
+    }
+    outputs_.push_back(output);
+    ARROW_ASSIGN_OR_RAISE(fields.emplace_back(), format::ToArrow(*field));
+    return Status::OK();
+  };
+  if (!options.columns) {
+    for (const format::Field& field : manifest.schema().fields) ARROW_RETURN_NOT_OK(add(&field));
+  } else {
+    for (const std::string& name : *options.columns) {
+      const format::Field* field = manifest.schema().Find(name);
+      if (field == nullptr && name == kRowAddressColumn) {
+        add_address(kRowAddressColumn);
+      } else if (field == nullptr && name == kRowIdColumn) {
+        if ((manifest.reader_flags() & kFlagStableRowIds) != 0) {
+          return Error(ErrorCode::kUnsupported,
+                       "_rowid of a table with stable row ids is not read yet; use _rowaddr");
+        }
+        add_address(kRowIdColumn);
+      } else {
+        ARROW_ASSIGN_OR_RAISE(field, FindColumn(manifest.schema(), name));
+        ARROW_RETURN_NOT_OK(add(field));
+      }
+    }
+  }
+  if (options.with_row_address) add_address(kRowAddressColumn);
+  schema_ = arrow::schema(std::move(fields));
+  return Status::OK();
+}
+
+uint64_t ScannerImpl::RowsPerMorsel(const Context& context, const Fragment& fragment,
+                                    uint64_t wanted) const {
+  uint64_t row_bytes = 1;
+  bool has_variable_width = false;
+  for (const std::shared_ptr<arrow::Field>& field : schema_->fields()) {
+    row_bytes += RowWidth(*field->type(), &has_variable_width);
+  }
+  // Text and binary compress little compared with this bound's slack, so what the files hold per
+  // row stands for what they take in memory.
+  if (has_variable_width && fragment.physical_rows > 0) {
+    uint64_t file_bytes = 0;
+    for (const DataFile& file : fragment.files) {
+      file_bytes += std::min<uint64_t>(file.size_bytes, uint64_t{1} << 50);
+    }
+    row_bytes += 2 * file_bytes / fragment.physical_rows;
+  }
+  uint64_t budget = kMorselBytes;
+  budget = std::min<uint64_t>(budget,
+                              std::max<int64_t>(context.memory->limit() / kMorselBudgetShare, 1));
+  return std::clamp<uint64_t>(budget / row_bytes, 1, wanted);
+}
+
+Status ScannerImpl::PlanMorsels(const Context& context, uint64_t morsel_rows) {
+  for (const Fragment& fragment : source_->manifest().fragments()) {
+    ARROW_ASSIGN_OR_RAISE(uint64_t rows, source_->PhysicalRows(context, fragment));
+    const uint64_t step = RowsPerMorsel(context, fragment, morsel_rows);
+    for (uint64_t start = 0; start < rows; start += step) {
+      morsels_.push_back({&fragment, start, std::min(step, rows - start)});
+    }
+  }
+  return Status::OK();
+}
+
+uint64_t ScannerImpl::TakeFromLimit(uint64_t count) {
+  if (!has_limit_) return count;
+  uint64_t left = limit_left_.load(std::memory_order_relaxed);
+  while (!limit_left_.compare_exchange_weak(left, left - std::min(left, count),
+                                            std::memory_order_relaxed)) {
+  }
+  return std::min(left, count);
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> ScannerImpl::Read(const Context& context,
+                                                              size_t morsel_index) {
+  ARROW_RETURN_NOT_OK(context.Check());
+  if (has_limit_ && limit_left_.load(std::memory_order_relaxed) == 0) return nullptr;
+  const Morsel& morsel = morsels_[morsel_index];
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const DeletionVector> deletions,
+                        source_->Deletions(context, *morsel.fragment));
+  format::RowSelection rows = deletions->Survivors(morsel.start, morsel.count);
+  if (!filter_) {
+    const uint64_t taken = TakeFromLimit(rows.num_rows());
+    if (taken == 0 && !rows.empty()) return nullptr;
+    if (taken < rows.num_rows()) rows = Prefix(rows, taken);
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch,
+                          source_->Read(context, *morsel.fragment, rest_fields_, rows));
+    return Output(context, *morsel.fragment, rows, nullptr, batch);
+  }
+
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> filter_batch,
+                        source_->Read(context, *morsel.fragment, filter_fields_, rows));
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::BooleanArray> mask,
+                        EvaluateFilter(context, *filter_batch));
+  format::RowSelection survivors = Select(rows, *mask);
+  const uint64_t taken = TakeFromLimit(survivors.num_rows());
+  if (taken == 0 && !survivors.empty()) return nullptr;
+  if (taken < survivors.num_rows()) survivors = Prefix(survivors, taken);
+
+  // Where most rows survive, reading ranges and dropping some is cheaper than picking rows.
+  const bool read_all = survivors.num_rows() > rows.num_rows() / 2;
+  std::shared_ptr<arrow::RecordBatch> rest_batch;
+  if (!rest_fields_.empty()) {
+    ARROW_ASSIGN_OR_RAISE(rest_batch, source_->Read(context, *morsel.fragment, rest_fields_,
+                                                    read_all ? rows : survivors));
+  }
+  if (survivors.num_rows() < rows.num_rows()) {
+    cp::ExecContext exec(context.pool(), nullptr);
+    auto keep = [&](std::shared_ptr<arrow::RecordBatch>* batch) -> Status {
+      ARROW_ASSIGN_OR_RAISE(arrow::Datum kept,
+                            cp::Filter(*batch, mask, cp::FilterOptions::Defaults(), &exec));
+      *batch = kept.record_batch()->Slice(0, survivors.num_rows());
+      return Status::OK();
+    };
+    if (!filter_fields_.empty()) ARROW_RETURN_NOT_OK(keep(&filter_batch));
+    if (read_all && rest_batch != nullptr) ARROW_RETURN_NOT_OK(keep(&rest_batch));
+  }
+  return Output(context, *morsel.fragment, survivors, filter_batch, rest_batch);
+}
+
+Result<std::shared_ptr<arrow::BooleanArray>> ScannerImpl::EvaluateFilter(
+    const Context& context, const arrow::RecordBatch& batch) const {
+  cp::ExecContext exec(context.pool(), nullptr);
+  std::vector<arrow::Datum> values(batch.columns().begin(), batch.columns().end());
+  ARROW_ASSIGN_OR_RAISE(arrow::Datum result,
+                        cp::ExecuteScalarExpression(
+                            *filter_, cp::ExecBatch(std::move(values), batch.num_rows()), &exec));
+  std::shared_ptr<arrow::Array> mask;
+  if (result.is_scalar()) {
+    const arrow::Scalar& scalar = *result.scalar();
+    const bool keep = scalar.is_valid && scalar.type->id() == arrow::Type::BOOL &&
+                      static_cast<const arrow::BooleanScalar&>(scalar).value;
+    ARROW_ASSIGN_OR_RAISE(mask, arrow::MakeArrayFromScalar(arrow::BooleanScalar(keep),
+                                                           batch.num_rows(), context.pool()));
+  } else {
+    mask = result.make_array();
+    if (mask->type_id() == arrow::Type::NA) {
+      ARROW_ASSIGN_OR_RAISE(
+          mask, arrow::MakeArrayOfNull(arrow::boolean(), mask->length(), context.pool()));
+    }
+  }
+  return std::static_pointer_cast<arrow::BooleanArray>(mask);
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> ScannerImpl::Output(
+    const Context& context, const Fragment& fragment, const format::RowSelection& rows,
+    const std::shared_ptr<arrow::RecordBatch>& filter_batch,
+    const std::shared_ptr<arrow::RecordBatch>& rest_batch) const {
+  std::vector<std::shared_ptr<arrow::Array>> arrays;
+  arrays.reserve(outputs_.size());
+  std::shared_ptr<arrow::Array> addresses;
+  for (const OutputColumn& output : outputs_) {
+    if (output.in_filter >= 0) {
+      arrays.push_back(filter_batch->column(output.in_filter));
+    } else if (output.in_rest >= 0) {
+      arrays.push_back(rest_batch->column(output.in_rest));
+    } else {
+      if (addresses == nullptr) {
+        ARROW_ASSIGN_OR_RAISE(addresses, RowAddresses(context, fragment.id, rows));
+      }
+      arrays.push_back(addresses);
+    }
+  }
+  return arrow::RecordBatch::Make(schema_, rows.num_rows(), std::move(arrays));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Scanner>> DatasetImpl::Scan(const Context& context,
+                                                   ScanOptions options) const {
+  auto scanner = std::make_shared<ScannerImpl>(source_);
+  ARROW_RETURN_NOT_OK(scanner->Plan(context, std::move(options)));
+  return scanner;
+}
+
+}  // namespace lake::table

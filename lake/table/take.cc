@@ -1,0 +1,108 @@
+#include <algorithm>
+
+#include <arrow/array/builder_primitive.h>
+#include <arrow/array/concatenate.h>
+#include <arrow/compute/api_vector.h>
+#include <arrow/compute/exec.h>
+#include <arrow/compute/initialize.h>
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+
+#include "lake/table/dataset_impl.h"
+
+namespace lake::table {
+
+namespace {
+
+const Fragment* FindFragment(const Manifest& manifest, uint64_t id) {
+  const std::vector<Fragment>& fragments = manifest.fragments();
+  auto found = std::lower_bound(fragments.begin(), fragments.end(), id,
+                                [](const Fragment& f, uint64_t id) { return f.id < id; });
+  return found == fragments.end() || found->id != id ? nullptr : &*found;
+}
+
+/// The wanted rows of one fragment, from sorted addresses; kNotFound for one that does not exist.
+Result<format::RowSelection> RowsOf(const Context& context, FragmentSource* source,
+                                    const Fragment& fragment,
+                                    std::span<const RowAddress> addresses) {
+  ARROW_ASSIGN_OR_RAISE(uint64_t physical_rows, source->PhysicalRows(context, fragment));
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const DeletionVector> deletions,
+                        source->Deletions(context, fragment));
+  format::RowSelection rows;
+  for (RowAddress address : addresses) {
+    const uint64_t row = address & 0xffffffff;
+    if (row >= physical_rows) {
+      return Error(ErrorCode::kNotFound,
+                   "row address is behind its fragment: fragment {}, row {} of {}", fragment.id,
+                   row, physical_rows);
+    }
+    if (deletions->Contains(row)) {
+      return Error(ErrorCode::kNotFound, "row is deleted: fragment {}, row {}", fragment.id, row);
+    }
+    rows.Append(row, 1);
+  }
+  return rows;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<arrow::RecordBatch>> DatasetImpl::Take(
+    const Context& context, std::span<const RowAddress> addresses,
+    const std::vector<std::string>& columns) const {
+  static const Status initialized = arrow::compute::Initialize();
+  ARROW_RETURN_NOT_OK(initialized);
+  std::vector<const format::Field*> fields;
+  arrow::FieldVector arrow_fields;
+  for (const std::string& name : columns) {
+    ARROW_ASSIGN_OR_RAISE(fields.emplace_back(), FindColumn(manifest_->schema(), name));
+    ARROW_ASSIGN_OR_RAISE(arrow_fields.emplace_back(), format::ToArrow(*fields.back()));
+  }
+  auto schema = arrow::schema(std::move(arrow_fields));
+
+  // Each row is read once, in the order of the files; then rows are brought into the caller's
+  // order.
+  std::vector<RowAddress> sorted(addresses.begin(), addresses.end());
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  std::vector<arrow::ArrayVector> pieces(columns.size());
+  for (size_t begin = 0; begin < sorted.size();) {
+    const uint64_t id = sorted[begin] >> 32;
+    size_t end = begin;
+    while (end < sorted.size() && sorted[end] >> 32 == id) ++end;
+    const Fragment* fragment = FindFragment(*manifest_, id);
+    if (fragment == nullptr) {
+      return Error(ErrorCode::kNotFound,
+                   "row address names no fragment of the version: fragment {}", id);
+    }
+    ARROW_ASSIGN_OR_RAISE(
+        format::RowSelection rows,
+        RowsOf(context, source_.get(), *fragment, std::span(sorted).subspan(begin, end - begin)));
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch,
+                          source_->Read(context, *fragment, fields, rows));
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      pieces[i].push_back(batch->column(static_cast<int>(i)));
+    }
+    begin = end;
+  }
+  if (sorted.empty()) return arrow::RecordBatch::MakeEmpty(std::move(schema), context.pool());
+
+  arrow::UInt64Builder places(context.pool());
+  ARROW_RETURN_NOT_OK(places.Reserve(addresses.size()));
+  for (RowAddress address : addresses) {
+    places.UnsafeAppend(std::lower_bound(sorted.begin(), sorted.end(), address) - sorted.begin());
+  }
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Array> order, places.Finish());
+  arrow::compute::ExecContext exec(context.pool(), nullptr);
+  arrow::ArrayVector arrays;
+  for (const arrow::ArrayVector& column : pieces) {
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Array> values,
+                          arrow::Concatenate(column, context.pool()));
+    ARROW_ASSIGN_OR_RAISE(
+        arrow::Datum taken,
+        arrow::compute::Take(values, order, arrow::compute::TakeOptions::NoBoundsCheck(), &exec));
+    arrays.push_back(taken.make_array());
+  }
+  return arrow::RecordBatch::Make(std::move(schema), addresses.size(), std::move(arrays));
+}
+
+}  // namespace lake::table

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "lake/base/context.h"
+#include "lake/storage/object_store.h"
+#include "lake/table/manifest_internal.h"
+#include "lake/table/transaction.pb.h"
+
+namespace lake::table {
+
+struct Transaction;
+
+/// Where the `.txn` file of a transaction lies.
+std::string TransactionFileName(uint64_t read_version, const std::string& uuid);
+std::string TransactionKey(const std::string& file_name);
+
+pb::Transaction TransactionToMessage(const Transaction& transaction);
+
+/// The transaction that made a version: inline in its manifest, or in its `.txn` file. kNotFound if
+/// there is neither, kCorrupt if neither can be decoded.
+Result<pb::Transaction> ReadTransaction(const Context& context, storage::ObjectStore* store,
+                                        const ManifestFile& manifest);
+
+/// Lance's name of the operation, such as "append"; "unknown" for one that is not in the messages.
+std::string_view OperationName(const pb::Transaction& transaction);
+
+/// A property of the transaction, or empty.
+std::string Property(const pb::Transaction& transaction, const std::string& key);
+
+}  // namespace lake::table
