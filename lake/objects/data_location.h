@@ -48,4 +48,8 @@ Result<DataLocation> ReadDataLocation(const arrow::StructArray& column, int64_t 
 /// kInvalidArgument unless `sha256` is 64 lower-case hexadecimal digits.
 Status CheckSha256(const std::string& sha256);
 
+/// kInvalidArgument unless `content_type` is a media type as HTTP writes it: `type/subtype`,
+/// perhaps with parameters, printable ASCII, at most 255 bytes.
+Status CheckContentType(const std::string& content_type);
+
 }  // namespace lake::objects

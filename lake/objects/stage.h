@@ -8,6 +8,7 @@
 
 #include "lake/base/context.h"
 #include "lake/objects/data_location.h"
+#include "lake/objects/file_uri.h"
 
 namespace lake::objects {
 
@@ -89,9 +90,5 @@ struct LocalStageOptions {
 /// The local stage of one tenant. kUnsupported if temp_dir and root are on different file systems,
 /// or on a network file system.
 Result<std::shared_ptr<Stage>> OpenLocalStage(const Context& context, LocalStageOptions options);
-
-/// The `file://` URI of an absolute path, with RFC 3986 escapes; and back.
-std::string FileUriFromPath(const std::string& path);
-Result<std::string> PathFromFileUri(const std::string& uri);
 
 }  // namespace lake::objects
