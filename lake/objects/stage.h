@@ -24,7 +24,7 @@ class ByteReader {
 struct UploadOptions {
   std::string content_type = "application/octet-stream";
   /// Called with the number of bytes taken since the last call. May be empty.
-  std::function<void(uint64_t bytes)> progress;
+  std::function<void(uint64_t bytes)> progress = {};
 };
 
 /// The managed objects of one tenant: the folder or prefix where they live for good.

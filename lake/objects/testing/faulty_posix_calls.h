@@ -66,12 +66,12 @@ class FaultyPosixCalls : public PosixCalls {
 
  private:
   struct Fault {
-    std::optional<PosixCall> call;  // nothing: any
+    std::optional<PosixCall> call = {};  // nothing: any
     int skip = 0;
     int error = 0;
     FaultKind kind = FaultKind::kError;
     bool always = false;
-    std::function<void()> action;  // instead of an error
+    std::function<void()> action = {};  // instead of an error
   };
 
   template <typename Effect>
