@@ -1,0 +1,97 @@
+#include "lake/storage/local_sync.h"
+
+#include <cerrno>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lake/base/posix_error.h"
+#include "lake/base/thread_pool.h"
+#include "lake/storage/key.h"
+#include "lake/storage/local_file.h"
+#include "lake/storage/local_folder.h"
+#include "lake/storage/temporary_object.h"
+
+namespace lake::storage {
+namespace {
+
+// Forgetting costs a few fsyncs, so the memory is bounded in the simplest way.
+constexpr size_t kMaxRemembered = 4096;
+
+}  // namespace
+
+Status SyncDescriptor(int fd, std::string_view object) {
+  if (fsync(fd) != 0) return PosixError(errno, "cannot make durable", object);
+  return Status::OK();
+}
+
+Result<LocalSync::FolderIdentity> LocalSync::Identify(int root, std::string_view folder) {
+  ARROW_ASSIGN_OR_RAISE(UniqueFd fd, OpenFolder(root, folder));
+  struct statx info;
+  if (statx(fd.get(), "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &info) != 0) {
+    return PosixError(errno, "cannot stat folder", folder);
+  }
+  FolderIdentity identity;
+  identity.device = (dev_t{info.stx_dev_major} << 32) | info.stx_dev_minor;
+  identity.inode = info.stx_ino;
+  if ((info.stx_mask & STATX_BTIME) != 0) {
+    identity.born = info.stx_btime.tv_sec * 1'000'000'000 + info.stx_btime.tv_nsec;
+  }
+  return identity;
+}
+
+Status LocalSync::Collect(int root, std::string_view folder, std::set<std::string>* sync,
+                          Folders* named) {
+  while (sync->insert(std::string(folder)).second && !folder.empty()) {
+    ARROW_ASSIGN_OR_RAISE(FolderIdentity identity, Identify(root, folder));
+    {
+      MutexLock lock(&mutex_);
+      auto found = durable_.find(folder);
+      if (found != durable_.end() && found->second == identity) return Status::OK();
+    }
+    named->emplace(folder, identity);
+    folder = SplitKey(folder).folder;
+  }
+  return Status::OK();
+}
+
+Status LocalSync::Run(int root, std::span<const std::string> keys,
+                      std::span<TemporaryObject* const> staged) {
+  std::set<std::string> folders;
+  // Identities are taken before the sync: what it makes durable is at least that.
+  Folders named;
+  for (const std::string& key : keys) {
+    ARROW_RETURN_NOT_OK(Collect(root, SplitKey(key).folder, &folders, &named));
+  }
+
+  std::vector<std::function<Status()>> tasks;
+  tasks.reserve(keys.size() + staged.size() + folders.size());
+  for (const std::string& key : std::set<std::string>(keys.begin(), keys.end())) {
+    tasks.push_back([root, key]() -> Status {
+      ARROW_ASSIGN_OR_RAISE(auto file, LocalFile::Open(root, key));
+      return file->Sync();
+    });
+  }
+  for (const TemporaryObject* object : staged) {
+    tasks.push_back([object] { return object->Sync(); });
+  }
+  for (const std::string& folder : folders) {
+    tasks.push_back([root, &folder]() -> Status {
+      ARROW_ASSIGN_OR_RAISE(UniqueFd fd, OpenFolder(root, folder));
+      return SyncDescriptor(fd.get(), folder);
+    });
+  }
+  ARROW_RETURN_NOT_OK(
+      ParallelFor(IoThreadPool(), tasks.size(), [&](size_t i) { return tasks[i](); }));
+
+  MutexLock lock(&mutex_);
+  if (durable_.size() + named.size() > kMaxRemembered) durable_.clear();
+  for (auto& [folder, identity] : named) durable_.insert_or_assign(folder, identity);
+  return Status::OK();
+}
+
+}  // namespace lake::storage

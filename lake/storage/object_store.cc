@@ -1,0 +1,22 @@
+#include "lake/storage/object_store.h"
+
+#include <iterator>
+#include <utility>
+
+namespace lake::storage {
+
+Result<std::vector<ObjectInfo>> ListAll(ObjectStore* store, const Context& context,
+                                        const std::string& prefix) {
+  std::vector<ObjectInfo> all;
+  ListRequest request;
+  request.prefix = prefix;
+  do {
+    ARROW_ASSIGN_OR_RAISE(ListPage page, store->List(context, request));
+    all.insert(all.end(), std::make_move_iterator(page.objects.begin()),
+               std::make_move_iterator(page.objects.end()));
+    request.start_after = std::move(page.next_start_after);
+  } while (!request.start_after.empty());
+  return all;
+}
+
+}  // namespace lake::storage
