@@ -18,6 +18,18 @@ enum class NameMatch {
          ///< ("ambiguous").
 };
 
+/// What BeginOperation found or made.
+struct BegunOperation {
+  OperationRecord record;
+  bool existed = false;
+};
+
+/// Where an incarnation stands: a row in some state, or dropped.
+struct Whereabouts {
+  Entry entry;
+  std::optional<Tombstone> tombstone;
+};
+
 /// Names as one principal sees them: the only way to read the metastore. Each call sees every
 /// change that was committed, by any process, before it began. Thread-safe.
 class View {
@@ -54,16 +66,23 @@ class Metastore {
   virtual Status DropNamespace(const Context& context, const std::string& name) = 0;
 
   /// Reserves a name: a row in state creating with a lease of `lease_nanos`. kAlreadyExists if the
-  /// name is taken, also by one that differs in case only, or is being created by a live owner.
+  /// name is taken, also by one that differs in case only, or is being created by a live owner;
+  /// kConflict if it is being created by an owner whose lease has expired (finish or bury that row
+  /// first, see ExpiredCreates); kNotFound if the namespace does not exist. Id, state, lease and
+  /// the normalised name of `entry` are set here.
   virtual Result<Entry> BeginCreate(const Context& context, const Entry& entry,
                                     int64_t lease_nanos) = 0;
-  /// Renews the creator's lease; kConflict if the row is gone, or live by another's hand (see
-  /// FinishCreate).
-  virtual Status RenewCreate(const Context& context, const Entry& entry, int64_t lease_nanos) = 0;
-  /// Makes the row live. OK also if another's hand did so before; kConflict if the row is gone.
+  /// Renews the creator's lease and gives the row with its next lease epoch, which the creator goes
+  /// on with. kConflict if the row is gone, or live by another's hand (see FinishCreate).
+  virtual Result<Entry> RenewCreate(const Context& context, const Entry& entry,
+                                    int64_t lease_nanos) = 0;
+  /// Makes the row live: version 1 stands in storage. OK also if another's hand did so before;
+  /// kConflict if the row is gone. Not conditional on the lease: what storage proves, anyone may
+  /// record.
   virtual Status FinishCreate(const Context& context, const Entry& entry,
                               const Uuid& first_transaction) = 0;
-  /// Turns the creating row into a tombstone.
+  /// Turns the creating row into a tombstone. kConflict if the row is gone, live, or its lease was
+  /// renewed since `entry` was read.
   virtual Status AbandonCreate(const Context& context, const Entry& entry) = 0;
   /// Rows in state creating whose lease has expired.
   virtual Result<std::vector<Entry>> ExpiredCreates(const Context& context) = 0;
@@ -82,10 +101,22 @@ class Metastore {
 
   /// Writes the record, or returns the one that is there. kInvalidArgument if that has another
   /// digest or incarnation.
-  virtual Result<OperationRecord> BeginOperation(const Context& context,
-                                                 const OperationRecord& record) = 0;
+  virtual Result<BegunOperation> BeginOperation(const Context& context,
+                                                const OperationRecord& record) = 0;
+  /// Points the record of a create that never happened at the next attempt's incarnation. kConflict
+  /// unless it still names `buried`, without an outcome.
+  virtual Status RestartOperation(const Context& context, const Uuid& buried,
+                                  const OperationRecord& record) = 0;
+  /// kNotFound if there is no record.
+  virtual Result<OperationRecord> FindOperation(const Context& context,
+                                                const std::string& operation_id) = 0;
+  /// Notes the outcome; not synced, since storage tells it as well.
   virtual Status FinishOperation(const Context& context, const std::string& operation_id,
-                                 uint64_t committed_version) = 0;
+                                 uint64_t committed_version, uint64_t committed_rows) = 0;
+
+  /// The row of an incarnation in any state, or its tombstone. kNotFound. For commit and recovery,
+  /// which act for no principal.
+  virtual Result<Whereabouts> FindIncarnation(const Context& context, const Uuid& incarnation) = 0;
 };
 
 /// Opens or makes the SQLite metastore at `path`: WAL, full sync, busy timeout 30 s, migrations in

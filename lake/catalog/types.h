@@ -69,12 +69,21 @@ struct OperationRecord {
   int64_t created_nanos = 0;
   /// Set once the outcome is known.
   std::optional<uint64_t> committed_version;
+  uint64_t committed_rows = 0;
 };
 
 /// Normalises a name to NFC and checks it: 1 to 255 bytes of UTF-8, no control characters, no '/',
-/// not reserved (names starting `__` or `_lake`; for namespaces also information_schema,
-/// pg_catalog, temp, system).
+/// not reserved (names starting `__` or `_lake`; with `what` "namespace" also information_schema,
+/// pg_catalog, temp, system; with `what` "column" also `_row*`, `_distance`, `_score`; in any
+/// case). `what` stands in the error.
 Result<std::string> CheckedName(const std::string& name, const char* what);
+
+/// The form in which names are compared without regard to case: NFC and full Unicode case folding.
+/// kInvalidArgument for what is not UTF-8.
+Result<std::string> FoldedName(const std::string& name);
+
+/// `name` in NFC, for looking it up; kInvalidArgument for what is not UTF-8.
+Result<std::string> NormalizedName(const std::string& name);
 
 /// The folder name for `name`: bytes outside [A-Za-z0-9_-] as %XX, cut at 200.
 std::string FolderName(const std::string& name);
