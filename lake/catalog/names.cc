@@ -22,10 +22,10 @@ Result<std::string> Mapped(const std::string& name, int options) {
                  name.size(), kMaxNameBytes);
   }
   utf8proc_uint8_t* mapped = nullptr;
-  utf8proc_ssize_t size = utf8proc_map(
-      reinterpret_cast<const utf8proc_uint8_t*>(name.data()),
-      static_cast<utf8proc_ssize_t>(name.size()), &mapped,
-      static_cast<utf8proc_option_t>(options | UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+  utf8proc_ssize_t size =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(name.data()),
+                   static_cast<utf8proc_ssize_t>(name.size()), &mapped,
+                   static_cast<utf8proc_option_t>(options | UTF8PROC_STABLE | UTF8PROC_COMPOSE));
   std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(mapped, &std::free);
   if (size == UTF8PROC_ERROR_INVALIDUTF8) {
     return Error(ErrorCode::kInvalidArgument, "name is not valid UTF-8 ({} bytes)", name.size());
@@ -67,9 +67,7 @@ bool IsReserved(std::string_view folded, std::string_view what) {
 
 Result<std::string> NormalizedName(const std::string& name) { return Mapped(name, 0); }
 
-Result<std::string> FoldedName(const std::string& name) {
-  return Mapped(name, UTF8PROC_CASEFOLD);
-}
+Result<std::string> FoldedName(const std::string& name) { return Mapped(name, UTF8PROC_CASEFOLD); }
 
 Result<std::string> CheckedName(const std::string& name, const char* what) {
   Result<std::string> mapped = NormalizedName(name);

@@ -23,8 +23,8 @@ enum class Durability {
 /// The error for `code` of `database`: what failed, then SQLite's own words.
 Status SqliteError(sqlite3* database, int code, std::string_view what);
 
-/// A prepared statement in use. Parameters are bound in order. Returns itself to its connection, which outlives it.
-/// Not thread-safe.
+/// A prepared statement in use. Parameters are bound in order. Returns itself to its connection,
+/// which outlives it. Not thread-safe.
 class Statement {
  public:
   Statement(Statement&& other) noexcept;
@@ -55,7 +55,8 @@ class Statement {
   int bind_code_ = SQLITE_OK;
 };
 
-/// One connection to a database file. Waits up to 30 s for other writers. Not thread-safe: its owner locks.
+/// One connection to a database file. Waits up to 30 s for other writers. Not thread-safe: its
+/// owner locks.
 class Connection {
  public:
   static Result<std::unique_ptr<Connection>> Open(const std::string& path, Durability durability);

@@ -57,8 +57,11 @@ struct Tombstone {
   Entry entry;
   int64_t dropped_nanos = 0;
   int64_t purge_after_nanos = 0;
-  std::string reason;  ///< "drop", "create abandoned"
+  std::string reason;  ///< kDropped or kCreateAbandoned
 };
+
+inline constexpr char kDropped[] = "drop";
+inline constexpr char kCreateAbandoned[] = "create abandoned";
 
 /// The record of a caller's idempotent operation, written before its first attempt.
 struct OperationRecord {

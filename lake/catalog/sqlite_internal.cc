@@ -1,8 +1,8 @@
+#include "lake/catalog/sqlite_internal.h"
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
-
-#include "lake/catalog/sqlite_internal.h"
 
 namespace lake::catalog::sqlite {
 namespace {
@@ -71,8 +71,8 @@ Statement& Statement::Bind(int64_t value) {
 Statement& Statement::Bind(std::string_view text) {
   // SQLite takes a null pointer for NULL, and an empty view may hold one.
   const char* data = text.data() != nullptr ? text.data() : "";
-  int code = sqlite3_bind_text64(statement_, next_parameter_++, data, text.size(),
-                                 SQLITE_TRANSIENT, SQLITE_UTF8);
+  int code = sqlite3_bind_text64(statement_, next_parameter_++, data, text.size(), SQLITE_TRANSIENT,
+                                 SQLITE_UTF8);
   if (bind_code_ == SQLITE_OK) bind_code_ = code;
   return *this;
 }
@@ -115,8 +115,9 @@ Result<std::unique_ptr<Connection>> Connection::Open(const std::string& path,
                                                      Durability durability) {
   std::unique_ptr<Connection> connection(new Connection());
   // The owner locks, so SQLite need not; EXRESCODE keeps the reason of an I/O error.
-  int code = sqlite3_open_v2(path.c_str(), &connection->database_,
-                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  int code =
+      sqlite3_open_v2(path.c_str(), &connection->database_,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   if (code != SQLITE_OK) {
     Status status = SqliteError(nullptr, code, "cannot be opened");
     return WithContext(status, path);
@@ -154,8 +155,8 @@ Result<Statement> Connection::Prepare(const char* sql) {
   auto cached = statements_.find(sql);
   if (cached == statements_.end()) {
     sqlite3_stmt* statement = nullptr;
-    int code = sqlite3_prepare_v3(database_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement,
-                                  nullptr);
+    int code =
+        sqlite3_prepare_v3(database_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
     if (code != SQLITE_OK) return SqliteError(database_, code, "statement cannot be prepared");
     cached = statements_.emplace(sql, statement).first;
   }
