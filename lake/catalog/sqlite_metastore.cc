@@ -1,11 +1,12 @@
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "lake/base/posix_error.h"
+#include "lake/base/unique_fd.h"
 #include "lake/base/uuid.h"
 #include "lake/catalog/sqlite_metastore_internal.h"
 #include "lake/catalog/sqlite_rows_internal.h"
@@ -112,21 +113,11 @@ Status SqliteMetastore::DropNamespace(const Context& context, const std::string&
 
 namespace {
 
-Status ErrnoError(const char* what, const std::string& path, int error) {
-  ErrorCode code = error == ENOSPC || error == EDQUOT ? ErrorCode::kOutOfSpace
-                   : error == EACCES || error == EPERM || error == EROFS
-                       ? ErrorCode::kPermissionDenied
-                       : ErrorCode::kIo;
-  return Error(code, "metastore: {}: {}: {}", what, std::strerror(error), path);
-}
-
 Status SyncFolder(const std::string& folder) {
-  int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return ErrnoError("folder cannot be opened", folder, errno);
-  int result = fsync(fd);
-  int error = errno;
-  close(fd);
-  return result == 0 ? Status::OK() : ErrnoError("folder cannot be synced", folder, error);
+  UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return PosixError(errno, "metastore: cannot open folder", folder);
+  if (fsync(fd.get()) != 0) return PosixError(errno, "metastore: cannot sync folder", folder);
+  return Status::OK();
 }
 
 // Makes an empty database file with mode 0600, whose -wal and -shm SQLite then makes alike. It is
@@ -135,13 +126,14 @@ Status SyncFolder(const std::string& folder) {
 Status MakeDatabaseFile(const Context& context, const std::string& path) {
   if (access(path.c_str(), F_OK) == 0) return Status::OK();
   std::string temporary = path + ".tmp-" + Uuid::NewV4(context).ToString();
-  int fd = open(temporary.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-  if (fd < 0) return ErrnoError("file cannot be made", temporary, errno);
-  close(fd);
+  {
+    UniqueFd fd(open(temporary.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600));
+    if (!fd.valid()) return PosixError(errno, "metastore: cannot make file", temporary);
+  }
   int result = link(temporary.c_str(), path.c_str());
   int error = errno;
   unlink(temporary.c_str());
-  if (result != 0 && error != EEXIST) return ErrnoError("file cannot be made", path, error);
+  if (result != 0 && error != EEXIST) return PosixError(error, "metastore: cannot make file", path);
   return SyncFolder(std::filesystem::path(path).parent_path().string());
 }
 
