@@ -29,6 +29,9 @@ ErrorCode CodeOfResult(const Status& status) {
 
 }  // namespace
 
+// Test programs of other modules link this file without a backend.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(MetastoreConformance);
+
 std::string BackendName(const ::testing::TestParamInfo<MetastoreBackend>& info) {
   return info.param.name;
 }
