@@ -1,0 +1,11 @@
+#pragma once
+
+#include <boost/json.hpp>
+#include <string>
+
+namespace lake::cli {
+
+/// `value` as indented JSON with a line end: what every `--json` prints.
+std::string PrettyJson(const boost::json::value& value);
+
+}  // namespace lake::cli
