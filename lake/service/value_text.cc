@@ -123,14 +123,13 @@ struct ValueAppender {
     });
   }
   arrow::Status Visit(const arrow::TimestampType& type) {
+    // The stored instant is UTC whatever the zone's name; the formatter ends it with Z.
     arrow::internal::StringFormatter<arrow::TimestampType> formatter(&type);
-    std::string text;
-    formatter(static_cast<const arrow::TimestampArray&>(array).Value(row),
-              [&](std::string_view view) { text = view; });
-    // The stored instant is UTC whatever the zone's name.
-    if (!type.timezone().empty()) text += "+00";
-    AppendQuotable(text, style, out);
-    return arrow::Status::OK();
+    return formatter(static_cast<const arrow::TimestampArray&>(array).Value(row),
+                     [&](std::string_view text) {
+                       AppendQuotable(text, style, out);
+                       return arrow::Status::OK();
+                     });
   }
   arrow::Status Visit(const arrow::DurationType& type) {
     static constexpr const char* kUnits[] = {"s", "ms", "us", "ns"};
