@@ -26,7 +26,8 @@ struct GlobalFlags {
   bool quiet = false;  ///< no progress
 };
 
-/// One run of `lake`: what every command needs. A command's registration stores what to run in `run`.
+/// One run of `lake`: what every command needs. A command's registration stores what to run in
+/// `run`.
 class Invocation {
  public:
   Context context;
@@ -35,7 +36,8 @@ class Invocation {
   /// The chosen command; its status decides the exit code.
   std::function<Status()> run;
 
-  /// Opens the configured data folder, once. With `must_exist`, a missing folder is kNotFound instead of made.
+  /// Opens the configured data folder, once. With `must_exist`, a missing folder is kNotFound
+  /// instead of made.
   Result<service::Workspace*> OpenWorkspace(bool must_exist = false);
 
  private:

@@ -6,8 +6,8 @@
 
 namespace lake::cli {
 
-/// Standard output. A reader that went away (EPIPE) is no failure: the command stops writing and ends quietly, after
-/// any commit under way. Not thread-safe.
+/// Standard output. A reader that went away (EPIPE) is no failure: the command stops writing and
+/// ends quietly, after any commit under way. Not thread-safe.
 class Output {
  public:
   /// Writes all of `text`. Once the reader is gone, kCancelled and closed() is true.

@@ -93,11 +93,12 @@ std::string ProgressBar::Line(int64_t elapsed_nanos) const {
   double seconds = static_cast<double>(elapsed_nanos) / kNanosPerSecond;
   double rate = seconds > 0 ? static_cast<double>(state_.bytes_done) / seconds : 0;
   if (state_.bytes_total > 0) {
-    double part = std::min(1.0, static_cast<double>(state_.bytes_done) /
-                                    static_cast<double>(state_.bytes_total));
+    double part = std::min(
+        1.0, static_cast<double>(state_.bytes_done) / static_cast<double>(state_.bytes_total));
     if (terminal_) {
       auto filled = static_cast<size_t>(part * kBarWidth);
-      line += fmt::format(" [{}{}]", std::string(filled, '#'), std::string(kBarWidth - filled, ' '));
+      line +=
+          fmt::format(" [{}{}]", std::string(filled, '#'), std::string(kBarWidth - filled, ' '));
     }
     line += fmt::format(" {:3.0f}%", part * 100);
   }

@@ -8,8 +8,9 @@
 
 namespace lake::cli {
 
-/// Shows how far a long command is, on standard error: one line that is redrawn on a terminal, a plain line now and
-/// then otherwise. Totals of 0 are unknown and leave out percent and ETA. Thread-safe.
+/// Shows how far a long command is, on standard error: one line that is redrawn on a terminal, a
+/// plain line now and then otherwise. Totals of 0 are unknown and leave out percent and ETA.
+/// Thread-safe.
 class ProgressBar {
  public:
   struct State {

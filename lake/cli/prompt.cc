@@ -55,11 +55,12 @@ class EditedLines : public LineSource {
       history(history_, &event_, H_LOAD, history_file_.c_str());
     }
     el_set(edit_, EL_CLIENTDATA, this);
-    el_set(edit_, EL_PROMPT, +[](EditLine* edit) {
-      EditedLines* self = nullptr;
-      el_get(edit, EL_CLIENTDATA, &self);
-      return const_cast<char*>(self->continued_ ? "   -> " : "lake> ");
-    });
+    el_set(
+        edit_, EL_PROMPT, +[](EditLine* edit) {
+          EditedLines* self = nullptr;
+          el_get(edit, EL_CLIENTDATA, &self);
+          return const_cast<char*>(self->continued_ ? "   -> " : "lake> ");
+        });
     el_set(edit_, EL_EDITOR, "emacs");
     el_set(edit_, EL_HIST, history, history_);
     el_set(edit_, EL_SIGNAL, 0);
@@ -172,8 +173,7 @@ Status RunPrompt(Invocation* invocation, service::Workspace* workspace, query::S
     service::SqlRequest request;
     request.text = std::move(statement);
     statement.clear();
-    Status status =
-        service::RunSql(invocation->context, workspace, session, request, &printer);
+    Status status = service::RunSql(invocation->context, workspace, session, request, &printer);
     if (status.ok()) continue;
     if (!interactive || invocation->output.closed()) return status;
     fmt::print(stderr, "error: {}\n", ErrorText(status));

@@ -53,7 +53,8 @@ void AddSelftestCommand(CLI::App* app, Invocation* invocation) {
       "selftest", "Check the data folder: metastore, stage, every table; list leftover files");
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "Print JSON");
-  command->callback([=] { invocation->run = [=] { return RunSelftestCommand(invocation, *json); }; });
+  command->callback(
+      [=] { invocation->run = [=] { return RunSelftestCommand(invocation, *json); }; });
 }
 
 }  // namespace lake::cli

@@ -11,8 +11,8 @@
 
 namespace lake::cli {
 
-/// Prints the results of statements: rows in a format on standard output, counts of changed rows on standard error
-/// (so that output stays pure data), upload progress as a bar. Not thread-safe.
+/// Prints the results of statements: rows in a format on standard output, counts of changed rows on
+/// standard error (so that output stays pure data), upload progress as a bar. Not thread-safe.
 class SqlPrinter : public service::SqlObserver {
  public:
   SqlPrinter(Invocation* invocation, service::ResultFormat format);

@@ -42,9 +42,9 @@ Result<std::string> ColumnSql(const std::string& text) {
 Status CreateTable(Invocation* invocation, const TableFlags& flags) {
   auto name = service::ParseTableName(flags.name);
   if (!name.ok()) return UsageError(name.status().message());
-  std::string sql = fmt::format("CREATE TABLE {}{}.{} (", flags.if_not_exists ? "IF NOT EXISTS " : "",
-                                service::QuoteIdentifier(name->name_space),
-                                service::QuoteIdentifier(name->name));
+  std::string sql =
+      fmt::format("CREATE TABLE {}{}.{} (", flags.if_not_exists ? "IF NOT EXISTS " : "",
+                  service::QuoteIdentifier(name->name_space), service::QuoteIdentifier(name->name));
   for (size_t i = 0; i < flags.columns.size(); ++i) {
     ARROW_ASSIGN_OR_RAISE(std::string column, ColumnSql(flags.columns[i]));
     if (i > 0) sql += ", ";
@@ -66,8 +66,9 @@ Status ListTables(Invocation* invocation, const TableFlags& flags) {
   ARROW_ASSIGN_OR_RAISE(service::Workspace * workspace, invocation->OpenWorkspace(true));
   std::optional<std::string> name_space;
   if (!flags.name.empty()) name_space = flags.name;
-  ARROW_ASSIGN_OR_RAISE(std::vector<service::TableListing> tables,
-                        service::ListTables(invocation->context, workspace, name_space, flags.dropped));
+  ARROW_ASSIGN_OR_RAISE(
+      std::vector<service::TableListing> tables,
+      service::ListTables(invocation->context, workspace, name_space, flags.dropped));
   if (flags.json) {
     boost::json::array rows;
     for (const service::TableListing& table : tables) {
@@ -83,8 +84,8 @@ Status ListTables(Invocation* invocation, const TableFlags& flags) {
   for (const service::TableListing& table : tables) {
     text += table.name.ToString();
     if (table.dropped_nanos) {
-      text += fmt::format("  dropped {}  incarnation {}", service::FormatInstant(*table.dropped_nanos),
-                          table.incarnation);
+      text += fmt::format("  dropped {}  incarnation {}",
+                          service::FormatInstant(*table.dropped_nanos), table.incarnation);
     }
     text += '\n';
   }
@@ -129,9 +130,9 @@ Status DescribeTable(Invocation* invocation, const TableFlags& flags) {
   line("version", fmt::format("{}, committed {}", table.version,
                               service::FormatInstant(table.timestamp_nanos)));
   line("rows", fmt::format("{}", table.num_rows));
-  line("data", fmt::format("{} in {} fragment{}, file version {}", FormatBytes(table.data_bytes),
-                           table.num_fragments, table.num_fragments == 1 ? "" : "s",
-                           table.file_version));
+  line("data",
+       fmt::format("{} in {} fragment{}, file version {}", FormatBytes(table.data_bytes),
+                   table.num_fragments, table.num_fragments == 1 ? "" : "s", table.file_version));
   line("incarnation", table.incarnation);
   for (const auto& [key, value] : table.properties) line("property", key + " = " + value);
   text += "columns\n";
@@ -158,7 +159,8 @@ Status ListVersions(Invocation* invocation, const TableFlags& flags) {
     }
     return invocation->output.Write(PrettyJson(rows));
   }
-  std::string text = fmt::format("{:>8}  {:<30}  {:>12}  {}\n", "version", "committed", "rows", "operation");
+  std::string text =
+      fmt::format("{:>8}  {:<30}  {:>12}  {}\n", "version", "committed", "rows", "operation");
   for (const table::VersionInfo& version : versions) {
     text += fmt::format("{:>8}  {:<30}  {:>12}  {}\n", version.version,
                         service::FormatInstant(version.timestamp_nanos), version.num_rows,
@@ -194,10 +196,9 @@ Status UndropTable(Invocation* invocation, const TableFlags& flags) {
   if (!flags.incarnation.empty()) {
     ARROW_ASSIGN_OR_RAISE(incarnation, Uuid::Parse(flags.incarnation));
   }
-  ARROW_ASSIGN_OR_RAISE(
-      catalog::Entry entry,
-      workspace->lakehouse().Undrop(invocation->context, workspace->principal(), name, new_name,
-                                    incarnation));
+  ARROW_ASSIGN_OR_RAISE(catalog::Entry entry,
+                        workspace->lakehouse().Undrop(invocation->context, workspace->principal(),
+                                                      name, new_name, incarnation));
   return invocation->output.Write(fmt::format("{} is back\n", entry.name.ToString()));
 }
 
@@ -220,7 +221,8 @@ void AddTableCommand(CLI::App* app, Invocation* invocation) {
   CLI::App* group = app->add_subcommand("table", "Create, look at, drop and rename tables");
   group->require_subcommand(1);
   auto flags = std::make_shared<TableFlags>();
-  auto add = [&](const char* name, const char* help, Status (*run)(Invocation*, const TableFlags&)) {
+  auto add = [&](const char* name, const char* help,
+                 Status (*run)(Invocation*, const TableFlags&)) {
     CLI::App* command = group->add_subcommand(name, help);
     command->callback([=] { invocation->run = [=] { return run(invocation, *flags); }; });
     return command;
@@ -228,7 +230,9 @@ void AddTableCommand(CLI::App* app, Invocation* invocation) {
   auto add_name = [&](CLI::App* command) {
     command->add_option("table", flags->name, "namespace.table")->required();
   };
-  auto add_json = [&](CLI::App* command) { command->add_flag("--json", flags->json, "Print JSON"); };
+  auto add_json = [&](CLI::App* command) {
+    command->add_flag("--json", flags->json, "Print JSON");
+  };
 
   CLI::App* create = add("create", "Create an empty table", CreateTable);
   add_name(create);
@@ -244,7 +248,8 @@ void AddTableCommand(CLI::App* app, Invocation* invocation) {
   list->add_flag("--dropped", flags->dropped, "List tables that can be undropped instead");
   add_json(list);
 
-  CLI::App* describe = add("describe", "Show location, version, schema and row count", DescribeTable);
+  CLI::App* describe =
+      add("describe", "Show location, version, schema and row count", DescribeTable);
   add_name(describe);
   add_json(describe);
 

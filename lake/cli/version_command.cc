@@ -17,11 +17,12 @@ Status RunVersionCommand(Invocation* invocation, bool json) {
   const std::string arrow = arrow::GetBuildInfo().version_string;
   const std::string duckdb = query::DuckDbVersion();
   if (json) {
-    return invocation->output.Write(PrettyJson(boost::json::object{{"lake", LakeVersion()},
-                                                                   {"arrow", arrow},
-                                                                   {"duckdb", duckdb},
-                                                                   {"file_versions_read", {"2.1", "2.2"}},
-                                                                   {"file_version_written", "2.2"}}));
+    return invocation->output.Write(
+        PrettyJson(boost::json::object{{"lake", LakeVersion()},
+                                       {"arrow", arrow},
+                                       {"duckdb", duckdb},
+                                       {"file_versions_read", {"2.1", "2.2"}},
+                                       {"file_version_written", "2.2"}}));
   }
   return invocation->output.Write(
       fmt::format("lake {}\nArrow {}, DuckDB {}\nLance files: reads 2.1 and 2.2, writes 2.2\n",
@@ -34,7 +35,8 @@ void AddVersionCommand(CLI::App* app, Invocation* invocation) {
   CLI::App* command = app->add_subcommand("version", "Show the versions of lake and its engines");
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "Print JSON");
-  command->callback([=] { invocation->run = [=] { return RunVersionCommand(invocation, *json); }; });
+  command->callback(
+      [=] { invocation->run = [=] { return RunVersionCommand(invocation, *json); }; });
 }
 
 }  // namespace lake::cli

@@ -41,7 +41,8 @@ Result<FileParameter> ParseFileParameter(const std::string& text) {
   std::string_view rest = text;
   if (!rest.starts_with(kPrefix)) {
     return Error(ErrorCode::kInvalidArgument,
-                 "a FILE parameter needs the form file:PATH or file:PATH;type=TYPE, not '{}'", text);
+                 "a FILE parameter needs the form file:PATH or file:PATH;type=TYPE, not '{}'",
+                 text);
   }
   rest.remove_prefix(kPrefix.size());
   FileParameter parameter;

@@ -14,9 +14,9 @@ struct FileParameter {
   uint64_t size_bytes = 0;
 };
 
-/// Reads `file:PATH` or `file:PATH;type=TYPE/SUBTYPE` and looks at the file: kInvalidArgument if the text has another
-/// form or the file is not regular, kNotFound, kPermissionDenied. The content type is guessed from the name where it
-/// is not given.
+/// Reads `file:PATH` or `file:PATH;type=TYPE/SUBTYPE` and looks at the file: kInvalidArgument if
+/// the text has another form or the file is not regular, kNotFound, kPermissionDenied. The content
+/// type is guessed from the name where it is not given.
 Result<FileParameter> ParseFileParameter(const std::string& text);
 
 /// OK if `type` has the form of a media type (RFC 6838: type/subtype, then parameters).

@@ -293,7 +293,9 @@ class ArrowWriter : public ResultWriter {
     ARROW_ASSIGN_OR_RAISE(writer_, arrow::ipc::MakeStreamWriter(&stream_, schema));
     return Status::OK();
   }
-  Status Write(const arrow::RecordBatch& batch) override { return writer_->WriteRecordBatch(batch); }
+  Status Write(const arrow::RecordBatch& batch) override {
+    return writer_->WriteRecordBatch(batch);
+  }
   Status Finish() override { return writer_->Close(); }
 
  private:
@@ -315,11 +317,16 @@ Result<ResultFormat> ParseResultFormat(const std::string& text) {
 
 std::unique_ptr<ResultWriter> ResultWriter::Make(ResultFormat format, ByteSink sink) {
   switch (format) {
-    case ResultFormat::kJson: return std::make_unique<JsonWriter>(std::move(sink), false);
-    case ResultFormat::kJsonLines: return std::make_unique<JsonWriter>(std::move(sink), true);
-    case ResultFormat::kCsv: return std::make_unique<CsvWriter>(std::move(sink));
-    case ResultFormat::kArrow: return std::make_unique<ArrowWriter>(std::move(sink));
-    case ResultFormat::kTable: break;
+    case ResultFormat::kJson:
+      return std::make_unique<JsonWriter>(std::move(sink), false);
+    case ResultFormat::kJsonLines:
+      return std::make_unique<JsonWriter>(std::move(sink), true);
+    case ResultFormat::kCsv:
+      return std::make_unique<CsvWriter>(std::move(sink));
+    case ResultFormat::kArrow:
+      return std::make_unique<ArrowWriter>(std::move(sink));
+    case ResultFormat::kTable:
+      break;
   }
   return std::make_unique<TableWriter>(std::move(sink));
 }

@@ -28,8 +28,8 @@ using ByteSink = std::function<Status(std::string_view bytes)>;
 ///   jsonl  one object a line
 ///   csv    RFC 4180 with a header; null is an empty field, an empty string is ""
 ///   arrow  an Arrow IPC stream
-/// Memory is bounded: a table's column widths come from its first rows (lines stay whole, later rows may stand out).
-/// Not thread-safe.
+/// Memory is bounded: a table's column widths come from its first rows (lines stay whole, later
+/// rows may stand out). Not thread-safe.
 class ResultWriter {
  public:
   static std::unique_ptr<ResultWriter> Make(ResultFormat format, ByteSink sink);

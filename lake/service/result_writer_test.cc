@@ -16,8 +16,9 @@ namespace lake::service {
 namespace {
 
 std::shared_ptr<arrow::RecordBatch> SampleBatch() {
-  auto schema = arrow::schema({arrow::field("id", arrow::int64()), arrow::field("name", arrow::utf8()),
-                               arrow::field("score", arrow::float64())});
+  auto schema =
+      arrow::schema({arrow::field("id", arrow::int64()), arrow::field("name", arrow::utf8()),
+                     arrow::field("score", arrow::float64())});
   arrow::Int64Builder id;
   arrow::StringBuilder name;
   arrow::DoubleBuilder score;
@@ -29,7 +30,8 @@ std::shared_ptr<arrow::RecordBatch> SampleBatch() {
   return arrow::RecordBatch::Make(schema, 3, {*id.Finish(), *name.Finish(), *score.Finish()});
 }
 
-std::string Render(ResultFormat format, const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches) {
+std::string Render(ResultFormat format,
+                   const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches) {
   std::string out;
   auto writer = ResultWriter::Make(format, [&](std::string_view bytes) {
     out.append(bytes);
@@ -101,8 +103,9 @@ TEST(ResultWriterTest, ArrowIsAnIpcStreamThatReadsBackEqual) {
 }
 
 TEST(ResultWriterTest, AnErrorOfTheSinkEndsTheRendering) {
-  auto writer = ResultWriter::Make(
-      ResultFormat::kCsv, [](std::string_view) { return MakeError(ErrorCode::kOutOfSpace, "full"); });
+  auto writer = ResultWriter::Make(ResultFormat::kCsv, [](std::string_view) {
+    return MakeError(ErrorCode::kOutOfSpace, "full");
+  });
   ASSERT_TRUE(writer->Begin(SampleBatch()->schema()).ok());
   ASSERT_TRUE(writer->Write(*SampleBatch()).ok());
   EXPECT_EQ(CodeOf(writer->Finish()), ErrorCode::kOutOfSpace);

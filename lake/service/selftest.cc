@@ -33,7 +33,8 @@ Result<std::string> CheckEngine(const Context& context, Workspace* workspace) {
   ARROW_ASSIGN_OR_RAISE(std::unique_ptr<query::Session> session, workspace->Connect(context));
   ARROW_ASSIGN_OR_RAISE(std::unique_ptr<query::Statement> statement,
                         session->Prepare(context, "SELECT 1"));
-  ARROW_ASSIGN_OR_RAISE(std::unique_ptr<query::ResultStream> stream, statement->Execute(context, {}));
+  ARROW_ASSIGN_OR_RAISE(std::unique_ptr<query::ResultStream> stream,
+                        statement->Execute(context, {}));
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch, stream->Next());
   if (batch == nullptr || batch->num_rows() != 1) {
     return MakeError(ErrorCode::kInternal, "SELECT 1 did not give one row");
@@ -62,7 +63,8 @@ Result<SelftestReport> RunSelftest(const Context& context, Workspace* workspace)
     report.checks.push_back(
         {std::move(name), passed, passed ? *std::move(outcome) : ErrorText(outcome.status())});
   };
-  ARROW_ASSIGN_OR_RAISE(std::vector<TableListing> tables, ListTables(context, workspace, {}, false));
+  ARROW_ASSIGN_OR_RAISE(std::vector<TableListing> tables,
+                        ListTables(context, workspace, {}, false));
   add("metastore", fmt::format("{} tables", tables.size()));
   add("stage", CheckStage(context, workspace));
   add("sql engine", CheckEngine(context, workspace));

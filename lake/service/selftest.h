@@ -23,9 +23,10 @@ struct SelftestReport {
   bool passed() const;
 };
 
-/// Looks at everything that can be looked at without changing data: metastore, stage, SQL engine, and each table's
-/// newest version, its row count, and its first and last row. A failed check does not stop the others. An error is
-/// returned only when the folder cannot be looked at at all, or on cancellation.
+/// Looks at everything that can be looked at without changing data: metastore, stage, SQL engine,
+/// and each table's newest version, its row count, and its first and last row. A failed check does
+/// not stop the others. An error is returned only when the folder cannot be looked at at all, or on
+/// cancellation.
 Result<SelftestReport> RunSelftest(const Context& context, Workspace* workspace);
 
 }  // namespace lake::service

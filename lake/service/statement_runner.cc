@@ -28,9 +28,8 @@ struct CheckedParameter {
 Result<std::vector<CheckedParameter>> CheckParameters(
     const std::vector<std::string>& given, const std::vector<query::ParameterInfo>& wanted) {
   if (given.size() != wanted.size()) {
-    return Error(ErrorCode::kInvalidArgument,
-                 "the statement has {} parameter{}, {} given", wanted.size(),
-                 wanted.size() == 1 ? "" : "s", given.size());
+    return Error(ErrorCode::kInvalidArgument, "the statement has {} parameter{}, {} given",
+                 wanted.size(), wanted.size() == 1 ? "" : "s", given.size());
   }
   std::vector<CheckedParameter> checked(given.size());
   for (size_t i = 0; i < given.size(); ++i) {
@@ -59,8 +58,8 @@ Result<std::string> HashFile(const Context& context, const std::string& path) {
   }
 }
 
-/// What makes two runs of a statement the same: text, values, and the content and type of files, not where
-/// they lie.
+/// What makes two runs of a statement the same: text, values, and the content and type of files,
+/// not where they lie.
 std::string PayloadDigest(const std::string& statement,
                           const std::vector<CheckedParameter>& parameters) {
   objects::Sha256 hash;
@@ -84,8 +83,7 @@ std::string PayloadDigest(const std::string& statement,
 }
 
 /// Uploads the files and returns the values of all parameters.
-Result<std::vector<query::Parameter>> UploadParameters(const Context& context,
-                                                       Workspace* workspace,
+Result<std::vector<query::Parameter>> UploadParameters(const Context& context, Workspace* workspace,
                                                        std::vector<CheckedParameter>* parameters,
                                                        SqlObserver* observer) {
   uint64_t total = 0;
@@ -179,9 +177,10 @@ class StatementRun {
       if (!parameter.file.has_value()) continue;
       ARROW_ASSIGN_OR_RAISE(parameter.sha256, HashFile(context_, parameter.file->path));
     }
-    auto outcome = workspace_->lakehouse().Replay(
-        context_, workspace_->principal(),
-        {.operation_id = *request_.operation_id, .payload_digest = PayloadDigest(sql, parameters_)});
+    auto outcome =
+        workspace_->lakehouse().Replay(context_, workspace_->principal(),
+                                       {.operation_id = *request_.operation_id,
+                                        .payload_digest = PayloadDigest(sql, parameters_)});
     if (!outcome.ok()) {
       if (CodeOf(outcome.status()) == ErrorCode::kNotFound) return false;
       return outcome.status();

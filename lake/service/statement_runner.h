@@ -16,13 +16,15 @@ class Schema;
 
 namespace lake::service {
 
-/// A value for a `?` as a user writes it. For a FILE parameter: `file:PATH` or `file:PATH;type=video/mp4`.
+/// A value for a `?` as a user writes it. For a FILE parameter: `file:PATH` or
+/// `file:PATH;type=video/mp4`.
 struct SqlRequest {
   /// One or more statements.
   std::string text;
   /// Only with a single statement.
   std::vector<std::string> parameters;
-  /// UUIDv7 text. Only with a single statement. Without it each writing statement gets an id of its own.
+  /// UUIDv7 text. Only with a single statement. Without it each writing statement gets an id of its
+  /// own.
   std::optional<std::string> operation_id;
 };
 
@@ -46,13 +48,13 @@ class SqlObserver {
   virtual void Progress(double percent) = 0;
 };
 
-/// Runs the statements of `request` in order and stops at the first error. Everything that can be checked is checked
-/// before the first upload: syntax, names and types of the statement, number and kind of the parameters, that each
-/// file exists, is regular and can be read, its content type.
+/// Runs the statements of `request` in order and stops at the first error. Everything that can be
+/// checked is checked before the first upload: syntax, names and types of the statement, number and
+/// kind of the parameters, that each file exists, is regular and can be read, its content type.
 ///
-/// With an operation id a request that committed before with the same text, values and file contents is replayed
-/// (Done with replayed = true); with others it is refused (kInvalidArgument). An error with kCommitUnknown names the
-/// operation id to run again with.
+/// With an operation id a request that committed before with the same text, values and file
+/// contents is replayed (Done with replayed = true); with others it is refused (kInvalidArgument).
+/// An error with kCommitUnknown names the operation id to run again with.
 Status RunSql(const Context& context, Workspace* workspace, query::Session* session,
               const SqlRequest& request, SqlObserver* observer);
 

@@ -43,15 +43,15 @@ Result<std::vector<TableListing>> ListTables(const Context& context, Workspace* 
                           view->ListTombstones(context));
     for (const catalog::Tombstone& tombstone : tombstones) {
       if (name_space.has_value() && tombstone.entry.name.name_space != *name_space) continue;
-      listings.push_back({tombstone.entry.name, tombstone.entry.incarnation.ToString(),
-                          tombstone.dropped_nanos});
+      listings.push_back(
+          {tombstone.entry.name, tombstone.entry.incarnation.ToString(), tombstone.dropped_nanos});
     }
     return listings;
   }
   std::vector<std::string> namespaces;
   if (name_space.has_value()) {
-    ARROW_ASSIGN_OR_RAISE(std::string found, view->FindNamespace(context, *name_space,
-                                                                 catalog::NameMatch::kSql));
+    ARROW_ASSIGN_OR_RAISE(std::string found,
+                          view->FindNamespace(context, *name_space, catalog::NameMatch::kSql));
     namespaces.push_back(std::move(found));
   } else {
     ARROW_ASSIGN_OR_RAISE(namespaces, view->ListNamespaces(context));
@@ -68,26 +68,41 @@ Result<std::vector<TableListing>> ListTables(const Context& context, Workspace* 
 std::string TypeName(const arrow::DataType& type) {
   if (objects::IsFileType(type)) return "FILE";
   switch (type.id()) {
-    case arrow::Type::BOOL: return "BOOLEAN";
-    case arrow::Type::INT8: return "TINYINT";
-    case arrow::Type::INT16: return "SMALLINT";
-    case arrow::Type::INT32: return "INTEGER";
-    case arrow::Type::INT64: return "BIGINT";
-    case arrow::Type::UINT8: return "UTINYINT";
-    case arrow::Type::UINT16: return "USMALLINT";
-    case arrow::Type::UINT32: return "UINTEGER";
-    case arrow::Type::UINT64: return "UBIGINT";
-    case arrow::Type::FLOAT: return "FLOAT";
-    case arrow::Type::DOUBLE: return "DOUBLE";
-    case arrow::Type::STRING: return "VARCHAR";
-    case arrow::Type::BINARY: return "BLOB";
-    case arrow::Type::DATE32: return "DATE";
+    case arrow::Type::BOOL:
+      return "BOOLEAN";
+    case arrow::Type::INT8:
+      return "TINYINT";
+    case arrow::Type::INT16:
+      return "SMALLINT";
+    case arrow::Type::INT32:
+      return "INTEGER";
+    case arrow::Type::INT64:
+      return "BIGINT";
+    case arrow::Type::UINT8:
+      return "UTINYINT";
+    case arrow::Type::UINT16:
+      return "USMALLINT";
+    case arrow::Type::UINT32:
+      return "UINTEGER";
+    case arrow::Type::UINT64:
+      return "UBIGINT";
+    case arrow::Type::FLOAT:
+      return "FLOAT";
+    case arrow::Type::DOUBLE:
+      return "DOUBLE";
+    case arrow::Type::STRING:
+      return "VARCHAR";
+    case arrow::Type::BINARY:
+      return "BLOB";
+    case arrow::Type::DATE32:
+      return "DATE";
     case arrow::Type::DECIMAL128: {
       const auto& decimal = static_cast<const arrow::Decimal128Type&>(type);
       return fmt::format("DECIMAL({},{})", decimal.precision(), decimal.scale());
     }
     case arrow::Type::TIME64:
-      if (static_cast<const arrow::Time64Type&>(type).unit() == arrow::TimeUnit::MICRO) return "TIME";
+      if (static_cast<const arrow::Time64Type&>(type).unit() == arrow::TimeUnit::MICRO)
+        return "TIME";
       break;
     case arrow::Type::TIMESTAMP: {
       const auto& timestamp = static_cast<const arrow::TimestampType&>(type);
@@ -103,7 +118,8 @@ std::string TypeName(const arrow::DataType& type) {
       const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
       return fmt::format("{}[{}]", TypeName(*list.value_type()), list.list_size());
     }
-    default: break;
+    default:
+      break;
   }
   return type.ToString();
 }

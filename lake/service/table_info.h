@@ -46,8 +46,8 @@ Result<std::vector<TableListing>> ListTables(const Context& context, Workspace* 
                                              const std::optional<std::string>& name_space,
                                              bool dropped);
 
-/// How a type is written in SQL and in `table describe`: FILE, VARCHAR, TIMESTAMP, FLOAT[4], ...; an Arrow type that SQL
-/// has no name for is written as Arrow writes it.
+/// How a type is written in SQL and in `table describe`: FILE, VARCHAR, TIMESTAMP, FLOAT[4], ...;
+/// an Arrow type that SQL has no name for is written as Arrow writes it.
 std::string TypeName(const arrow::DataType& type);
 
 /// "2024-05-01T12:00:00.123456789Z"

@@ -114,7 +114,8 @@ struct ValueAppender {
   }
 
   template <typename T>
-  arrow::enable_if_t<arrow::is_date_type<T>::value || arrow::is_time_type<T>::value, arrow::Status> Visit(const T& type) {
+  arrow::enable_if_t<arrow::is_date_type<T>::value || arrow::is_time_type<T>::value, arrow::Status>
+  Visit(const T& type) {
     arrow::internal::StringFormatter<T> formatter(&type);
     auto value = static_cast<const typename arrow::TypeTraits<T>::ArrayType&>(array).Value(row);
     return formatter(value, [&](std::string_view text) {
@@ -207,11 +208,21 @@ void AppendJsonString(std::string_view text, std::string* out) {
   out->push_back('"');
   for (unsigned char c : text) {
     switch (c) {
-      case '"': out->append("\\\""); break;
-      case '\\': out->append("\\\\"); break;
-      case '\n': out->append("\\n"); break;
-      case '\r': out->append("\\r"); break;
-      case '\t': out->append("\\t"); break;
+      case '"':
+        out->append("\\\"");
+        break;
+      case '\\':
+        out->append("\\\\");
+        break;
+      case '\n':
+        out->append("\\n");
+        break;
+      case '\r':
+        out->append("\\r");
+        break;
+      case '\t':
+        out->append("\\t");
+        break;
       default:
         if (c < 0x20) {
           fmt::format_to(std::back_inserter(*out), "\\u{:04x}", c);

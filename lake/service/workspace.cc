@@ -9,8 +9,8 @@ Result<std::unique_ptr<Workspace>> Workspace::Open(const Context& context,
                                                    WorkspaceOptions options) {
   ARROW_ASSIGN_OR_RAISE(
       std::shared_ptr<commit::Lakehouse> lakehouse,
-      commit::Lakehouse::Open(context, {.data_dir = options.data_dir,
-                                        .create_if_missing = options.create_if_missing}));
+      commit::Lakehouse::Open(
+          context, {.data_dir = options.data_dir, .create_if_missing = options.create_if_missing}));
   return std::unique_ptr<Workspace>(new Workspace(std::move(options), std::move(lakehouse)));
 }
 

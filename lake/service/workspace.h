@@ -23,8 +23,8 @@ struct WorkspaceOptions {
   catalog::Principal principal;
 };
 
-/// One user's view of a data folder: names, tables, objects and SQL. The engine starts at its first use, since most
-/// commands never need it. Thread-safe.
+/// One user's view of a data folder: names, tables, objects and SQL. The engine starts at its first
+/// use, since most commands never need it. Thread-safe.
 class Workspace {
  public:
   static Result<std::unique_ptr<Workspace>> Open(const Context& context, WorkspaceOptions options);
@@ -40,8 +40,8 @@ class Workspace {
   /// A new SQL session with the workspace's time zone.
   Result<std::unique_ptr<query::Session>> Connect(const Context& context) LAKE_EXCLUDES(mutex_);
 
-  /// Opens a table that a user named as `namespace.table` (or `table`, which lies in `main`): the exact name, else the
-  /// only case-insensitive match.
+  /// Opens a table that a user named as `namespace.table` (or `table`, which lies in `main`): the
+  /// exact name, else the only case-insensitive match.
   Result<std::shared_ptr<const commit::OpenTable>> OpenTable(const Context& context,
                                                              const std::string& name);
 
@@ -55,8 +55,8 @@ class Workspace {
   std::unique_ptr<query::Engine> engine_ LAKE_GUARDED_BY(mutex_);
 };
 
-/// Cuts `namespace.table` at its only dot outside double quotes; `table` alone lies in `main`. A part may be quoted as
-/// in SQL: "my.ns"."a ""b""". kInvalidArgument for anything else.
+/// Cuts `namespace.table` at its only dot outside double quotes; `table` alone lies in `main`. A
+/// part may be quoted as in SQL: "my.ns"."a ""b""". kInvalidArgument for anything else.
 Result<catalog::QualifiedName> ParseTableName(const std::string& text);
 
 /// `name` as a quoted SQL identifier.

@@ -8,7 +8,8 @@ namespace {
 TEST(ParseTableNameTest, CutsAtTheDotOutsideQuotes) {
   EXPECT_EQ(*ParseTableName("ns.t"), (catalog::QualifiedName{"ns", "t"}));
   EXPECT_EQ(*ParseTableName("t"), (catalog::QualifiedName{"main", "t"}));
-  EXPECT_EQ(*ParseTableName("\"a.b\".\"say \"\"t\"\"\""), (catalog::QualifiedName{"a.b", "say \"t\""}));
+  EXPECT_EQ(*ParseTableName("\"a.b\".\"say \"\"t\"\"\""),
+            (catalog::QualifiedName{"a.b", "say \"t\""}));
 }
 
 TEST(ParseTableNameTest, RefusesOtherForms) {

@@ -1,0 +1,7 @@
+#include "lake/base/version.h"
+
+namespace lake {
+
+const char* LakeVersion() { return LAKE_VERSION; }
+
+}  // namespace lake
