@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 
+#include "lake/base/posix_error.h"
+
 namespace lake::objects {
 namespace {
 
@@ -13,22 +15,22 @@ bool SameTime(const timespec& a, const timespec& b) {
 
 }  // namespace
 
-FileSource::FileSource(FileDescriptor fd, std::string path, PosixCalls* calls)
+FileSource::FileSource(UniqueFd fd, std::string path, PosixCalls* calls)
     : fd_(std::move(fd)), path_(std::move(path)), calls_(calls) {}
 
 Result<std::unique_ptr<FileSource>> FileSource::Open(const std::string& path, PosixCalls* calls) {
   // Without O_NONBLOCK, opening a FIFO would wait for its writer.
-  FileDescriptor fd(
+  UniqueFd fd(
       calls->OpenAt(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0));
-  if (!fd.valid()) return ErrnoError(errno, "cannot open the file to upload", path);
+  if (!fd.valid()) return PosixError(errno, "cannot open the file to upload", path);
   return Adopt(std::move(fd), path, calls);
 }
 
-Result<std::unique_ptr<FileSource>> FileSource::Adopt(FileDescriptor fd, std::string path,
+Result<std::unique_ptr<FileSource>> FileSource::Adopt(UniqueFd fd, std::string path,
                                                       PosixCalls* calls) {
   std::unique_ptr<FileSource> source(new FileSource(std::move(fd), std::move(path), calls));
   if (calls->FStat(source->fd_.get(), &source->before_) != 0) {
-    return ErrnoError(errno, "cannot read the state of the file to upload", source->path_);
+    return PosixError(errno, "cannot read the state of the file to upload", source->path_);
   }
   if (!S_ISREG(source->before_.st_mode)) {
     return Error(ErrorCode::kInvalidArgument, "only regular files can be uploaded: '{}'",
@@ -54,7 +56,7 @@ Result<size_t> FileSource::ReadOnce(std::span<uint8_t> out) {
   do {
     count = calls_->Read(fd_.get(), out.data(), out.size());
   } while (count < 0 && errno == EINTR);
-  if (count < 0) return ErrnoError(errno, "cannot read the file to upload", path_);
+  if (count < 0) return PosixError(errno, "cannot read the file to upload", path_);
   position_ += static_cast<uint64_t>(count);
   if (count == 0 || position_ > size()) ARROW_RETURN_NOT_OK(CheckUnchanged());
   return static_cast<size_t>(count);
@@ -63,7 +65,7 @@ Result<size_t> FileSource::ReadOnce(std::span<uint8_t> out) {
 Status FileSource::CheckUnchanged() {
   struct stat now;
   if (calls_->FStat(fd_.get(), &now) != 0) {
-    return ErrnoError(errno, "cannot read the state of the file to upload", path_);
+    return PosixError(errno, "cannot read the state of the file to upload", path_);
   }
   bool same = position_ == size() && now.st_size == before_.st_size &&
               now.st_dev == before_.st_dev && now.st_ino == before_.st_ino &&

@@ -6,7 +6,7 @@
 
 #include <sys/stat.h>
 
-#include "lake/objects/file_descriptor.h"
+#include "lake/base/unique_fd.h"
 #include "lake/objects/posix_calls.h"
 #include "lake/objects/stage.h"
 
@@ -23,7 +23,7 @@ class FileSource : public ByteReader {
                                                   PosixCalls* calls = PosixCalls::Real());
 
   /// Takes an open descriptor; `path` is for error texts.
-  static Result<std::unique_ptr<FileSource>> Adopt(FileDescriptor fd, std::string path,
+  static Result<std::unique_ptr<FileSource>> Adopt(UniqueFd fd, std::string path,
                                                    PosixCalls* calls = PosixCalls::Real());
 
   uint64_t size() const { return static_cast<uint64_t>(before_.st_size); }
@@ -35,12 +35,12 @@ class FileSource : public ByteReader {
   Result<size_t> Read(std::span<uint8_t> out) override;
 
  private:
-  FileSource(FileDescriptor fd, std::string path, PosixCalls* calls);
+  FileSource(UniqueFd fd, std::string path, PosixCalls* calls);
 
   Result<size_t> ReadOnce(std::span<uint8_t> out);
   Status CheckUnchanged();
 
-  FileDescriptor fd_;
+  UniqueFd fd_;
   const std::string path_;
   PosixCalls* const calls_;
   struct stat before_ = {};

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "lake/base/posix_error.h"
 #include "lake/base/uuid.h"
 #include "lake/objects/containment.h"
 #include "lake/objects/file_source.h"
@@ -25,12 +26,12 @@ constexpr int kNameAttempts = 3;
 Result<OpenFolder> OpenFolderAt(int parent, const std::string& name, const std::string& path,
                                 int flags) {
   int fd = ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
-  if (fd >= 0) return OpenFolder{.fd = FileDescriptor(fd), .path = path};
+  if (fd >= 0) return OpenFolder{.fd = UniqueFd(fd), .path = path};
   if (errno == ELOOP || (errno == ENOTDIR && (flags & O_NOFOLLOW) != 0)) {
     return Error(ErrorCode::kPermissionDenied,
                  "a folder of the stage is a symbolic link or no folder: '{}'", path);
   }
-  return ErrnoError(errno, "cannot open the folder", path);
+  return PosixError(errno, "cannot open the folder", path);
 }
 
 // Opens the folder `name` in `parent`, making it (durably) if it is missing. Links are refused.
@@ -38,10 +39,10 @@ Result<OpenFolder> MakeFolderAt(const OpenFolder& parent, const std::string& nam
   std::string path = parent.path + "/" + name;
   if (::mkdirat(parent.fd.get(), name.c_str(), kFolderMode) == 0) {
     if (::fsync(parent.fd.get()) != 0) {
-      return ErrnoError(errno, "cannot sync the folder", parent.path);
+      return PosixError(errno, "cannot sync the folder", parent.path);
     }
   } else if (errno != EEXIST) {
-    return ErrnoError(errno, "cannot make the folder", path);
+    return PosixError(errno, "cannot make the folder", path);
   }
   return OpenFolderAt(parent.fd.get(), name, path, O_NOFOLLOW);
 }
@@ -53,7 +54,7 @@ Result<bool> OnSameMount(const OpenFolder& a, const OpenFolder& b) {
   for (size_t i = 0; i < folders.size(); ++i) {
     if (::statx(folders[i]->fd.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_MNT_ID,
                 &states[i]) != 0) {
-      return ErrnoError(errno, "cannot read the state of the folder", folders[i]->path);
+      return PosixError(errno, "cannot read the state of the folder", folders[i]->path);
     }
   }
   bool same_device = states[0].stx_dev_major == states[1].stx_dev_major &&
@@ -127,7 +128,7 @@ Result<std::shared_ptr<LocalStage>> LocalStage::Open(const Context& context,
   ARROW_RETURN_NOT_OK(CheckTenant(options.tenant));
   ARROW_RETURN_NOT_OK(CheckStageUri(options.stage_uri));
   if (::mkdir(options.root.c_str(), kFolderMode) != 0 && errno != EEXIST) {
-    return ErrnoError(errno, "cannot make the stage's folder", options.root);
+    return PosixError(errno, "cannot make the stage's folder", options.root);
   }
   ARROW_RETURN_NOT_OK(storage::RefuseNetworkFileSystem(options.root));
 
@@ -135,7 +136,7 @@ Result<std::shared_ptr<LocalStage>> LocalStage::Open(const Context& context,
   const std::string& root_path = stage->options_.root;
   ARROW_ASSIGN_OR_RAISE(OpenFolder root, OpenFolderAt(AT_FDCWD, root_path, root_path, 0));
   ARROW_ASSIGN_OR_RAISE(OpenFolder above, OpenFolderAt(root.fd.get(), "..", root_path + "/..", 0));
-  if (::fsync(above.fd.get()) != 0) return ErrnoError(errno, "cannot sync the folder", above.path);
+  if (::fsync(above.fd.get()) != 0) return PosixError(errno, "cannot sync the folder", above.path);
   ARROW_ASSIGN_OR_RAISE(OpenFolder tenants, MakeFolderAt(root, "tenants"));
   ARROW_ASSIGN_OR_RAISE(stage->tenant_folder_, MakeFolderAt(tenants, stage->options_.tenant));
   const std::string& temp_path = stage->options_.temp_dir;
@@ -189,18 +190,18 @@ Result<std::string> LocalStage::NameOf(const DataLocation& location) const {
   return ObjectNameInStage(options_.stage_uri, options_.tenant, location.uri);
 }
 
-Result<FileDescriptor> LocalStage::OpenObject(const std::string& name,
-                                              const DataLocation& location) const {
+Result<UniqueFd> LocalStage::OpenObject(const std::string& name,
+                                        const DataLocation& location) const {
   // O_NONBLOCK: a FIFO that was put there must not block; it fails the test below.
-  FileDescriptor fd(calls_->OpenAt(tenant_folder_.fd.get(), name.c_str(),
-                                   O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0));
+  UniqueFd fd(calls_->OpenAt(tenant_folder_.fd.get(), name.c_str(),
+                             O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0));
   if (!fd.valid() && errno == ELOOP) {
     return Error(ErrorCode::kPermissionDenied, "the object is a symbolic link: '{}'", location.uri);
   }
-  if (!fd.valid()) return ErrnoError(errno, "cannot open the object", location.uri);
+  if (!fd.valid()) return PosixError(errno, "cannot open the object", location.uri);
   struct stat state;
   if (calls_->FStat(fd.get(), &state) != 0) {
-    return ErrnoError(errno, "cannot read the state of the object", location.uri);
+    return PosixError(errno, "cannot read the state of the object", location.uri);
   }
   if (!S_ISREG(state.st_mode)) {
     return Error(ErrorCode::kPermissionDenied, "the object is no regular file: '{}'", location.uri);
@@ -211,7 +212,7 @@ Result<FileDescriptor> LocalStage::OpenObject(const std::string& name,
 Result<std::unique_ptr<ByteReader>> LocalStage::Open(const Context& context,
                                                      const DataLocation& location) {
   ARROW_ASSIGN_OR_RAISE(std::string name, NameOf(location));
-  ARROW_ASSIGN_OR_RAISE(FileDescriptor fd, OpenObject(name, location));
+  ARROW_ASSIGN_OR_RAISE(UniqueFd fd, OpenObject(name, location));
   ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   return MakeVerifiedReader(context,
                             OpenedObject{.fd = std::move(fd), .uri = location.uri, .calls = calls_},
@@ -228,7 +229,7 @@ Result<std::unique_ptr<ByteReader>> LocalStage::OpenRange(const Context& context
                  "bytes, '{}'",
                  start, end, location.size_bytes, location.uri);
   }
-  ARROW_ASSIGN_OR_RAISE(FileDescriptor fd, OpenObject(name, location));
+  ARROW_ASSIGN_OR_RAISE(UniqueFd fd, OpenObject(name, location));
   return MakeRangeReader(
       context, OpenedObject{.fd = std::move(fd), .uri = location.uri, .calls = calls_}, start, end);
 }
@@ -256,7 +257,7 @@ Status LocalStage::CheckExists(const Context& context, const DataLocation& locat
     if (errno == ENOENT) {
       return Error(ErrorCode::kNotFound, "the object does not exist: '{}'", location.uri);
     }
-    return ErrnoError(errno, "cannot read the state of the object", location.uri);
+    return PosixError(errno, "cannot read the state of the object", location.uri);
   }
   if (!S_ISREG(state.st_mode)) {
     return Error(ErrorCode::kPermissionDenied,

@@ -40,7 +40,7 @@ class LocalStage : public Stage {
 
   // The object's name in the tenant's folder. No I/O.
   Result<std::string> NameOf(const DataLocation& location) const;
-  Result<FileDescriptor> OpenObject(const std::string& name, const DataLocation& location) const;
+  Result<UniqueFd> OpenObject(const std::string& name, const DataLocation& location) const;
 
   const LocalStageOptions options_;
   const std::string uri_;

@@ -279,9 +279,9 @@ TEST_F(LocalStageTest, AnObjectIsNeverReplaced) {
     StringSource source("mine");
     DataLocation location = stage->Upload(context_, &source, {}).ValueOrDie();
     fs::path taken = PathOf(location);
-    OpenFolder to{.fd = FileDescriptor(::open(TenantFolder().c_str(), O_DIRECTORY)),
+    OpenFolder to{.fd = UniqueFd(::open(TenantFolder().c_str(), O_DIRECTORY)),
                   .path = TenantFolder()};
-    OpenFolder from{.fd = FileDescriptor(::open((folder_ / "tmp").c_str(), O_DIRECTORY)),
+    OpenFolder from{.fd = UniqueFd(::open((folder_ / "tmp").c_str(), O_DIRECTORY)),
                     .path = folder_ / "tmp"};
     {
       auto object = UnpublishedObject::Create(context_, &calls, &from).ValueOrDie();
@@ -318,7 +318,7 @@ TEST_F(LocalStageTest, CancellationAtAnyPointLeavesNothing) {
 
 // UL-02: the temporary is closed and removed while its object is still unpublished.
 TEST_F(LocalStageTest, ADroppedUploadRemovesItsTemporary) {
-  OpenFolder folder{.fd = FileDescriptor(::open((folder_ / "tmp").c_str(), O_DIRECTORY)),
+  OpenFolder folder{.fd = UniqueFd(::open((folder_ / "tmp").c_str(), O_DIRECTORY)),
                     .path = folder_ / "tmp"};
   {
     auto object = UnpublishedObject::Create(context_, &calls_, &folder).ValueOrDie();
@@ -330,9 +330,9 @@ TEST_F(LocalStageTest, ADroppedUploadRemovesItsTemporary) {
 
 // UL-03: dropping the upload's handle after publication does not touch the object.
 TEST_F(LocalStageTest, APublishedObjectIsNeverCleanedUp) {
-  OpenFolder to{.fd = FileDescriptor(::open(TenantFolder().c_str(), O_DIRECTORY)),
+  OpenFolder to{.fd = UniqueFd(::open(TenantFolder().c_str(), O_DIRECTORY)),
                 .path = TenantFolder()};
-  OpenFolder from{.fd = FileDescriptor(::open((folder_ / "tmp").c_str(), O_DIRECTORY)),
+  OpenFolder from{.fd = UniqueFd(::open((folder_ / "tmp").c_str(), O_DIRECTORY)),
                   .path = folder_ / "tmp"};
   {
     auto object = UnpublishedObject::Create(context_, &calls_, &from).ValueOrDie();

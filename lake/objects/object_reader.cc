@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "lake/base/posix_error.h"
 #include "lake/objects/sha256.h"
 
 namespace lake::objects {
@@ -32,7 +33,7 @@ class BoundedReader : public ByteReader {
       count = object_.calls->PRead(object_.fd.get(), out.data(), out.size(),
                                    static_cast<off_t>(offset));
     } while (count < 0 && errno == EINTR);
-    if (count < 0) return ErrnoError(errno, "cannot read the object", object_.uri);
+    if (count < 0) return PosixError(errno, "cannot read the object", object_.uri);
     return static_cast<size_t>(count);
   }
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "lake/objects/file_descriptor.h"
+#include "lake/base/unique_fd.h"
 #include "lake/objects/posix_calls.h"
 #include "lake/objects/stage.h"
 
@@ -12,7 +12,7 @@ namespace lake::objects {
 
 /// An object that was opened for reading, and how to speak of it.
 struct OpenedObject {
-  FileDescriptor fd;
+  UniqueFd fd;
   /// For error texts.
   std::string uri;
   PosixCalls* calls = nullptr;

@@ -1,8 +1,6 @@
 #include "lake/objects/posix_calls.h"
 
-#include <cerrno>
 #include <cstdio>
-#include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -48,35 +46,6 @@ int PosixCalls::UnlinkAt(int folder, const char* name) { return ::unlinkat(folde
 PosixCalls* PosixCalls::Real() {
   static PosixCalls calls;
   return &calls;
-}
-
-namespace {
-
-ErrorCode CodeOfErrno(int error) {
-  switch (error) {
-    case ENOENT:
-      return ErrorCode::kNotFound;
-    case EEXIST:
-      return ErrorCode::kAlreadyExists;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return ErrorCode::kPermissionDenied;
-    case ENOSPC:
-    case EDQUOT:
-      return ErrorCode::kOutOfSpace;
-    case ENOMEM:
-      return ErrorCode::kOutOfMemory;
-    default:
-      return ErrorCode::kIo;
-  }
-}
-
-}  // namespace
-
-Status ErrnoError(int error, std::string_view action, std::string_view path) {
-  return Error(CodeOfErrno(error), "{}: '{}': {}", action, path,
-               std::generic_category().message(error));
 }
 
 }  // namespace lake::objects

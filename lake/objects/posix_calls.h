@@ -35,7 +35,4 @@ class PosixCalls {
   static PosixCalls* Real();
 };
 
-/// The error for a system call that failed with `error` (an errno): "<action>: '<path>': <reason>".
-Status ErrnoError(int error, std::string_view action, std::string_view path);
-
 }  // namespace lake::objects

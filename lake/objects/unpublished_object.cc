@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 
+#include "lake/base/posix_error.h"
 #include "lake/base/uuid.h"
 
 namespace lake::objects {
@@ -25,14 +26,14 @@ Result<std::unique_ptr<UnpublishedObject>> UnpublishedObject::Create(
       new UnpublishedObject(calls, temp_folder, "upload-" + Uuid::NewV7(context).ToString()));
   int fd = calls->OpenAt(temp_folder->fd.get(), object->name_.c_str(),
                          O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kTemporaryMode);
-  if (fd < 0) return ErrnoError(errno, "cannot create a temporary file", object->path());
-  object->fd_ = FileDescriptor(fd);
+  if (fd < 0) return PosixError(errno, "cannot create a temporary file", object->path());
+  object->fd_ = UniqueFd(fd);
   object->exists_ = true;
   return object;
 }
 
 UnpublishedObject::~UnpublishedObject() {
-  fd_.Close();
+  fd_ = UniqueFd();
   if (exists_) calls_->UnlinkAt(temp_folder_->fd.get(), name_.c_str());
 }
 
@@ -40,7 +41,7 @@ Status UnpublishedObject::Write(std::span<const uint8_t> bytes) {
   while (!bytes.empty()) {
     ssize_t count = calls_->Write(fd_.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return ErrnoError(errno, "cannot write the object", path());
+    if (count < 0) return PosixError(errno, "cannot write the object", path());
     size_ += static_cast<uint64_t>(count);
     bytes = bytes.subspan(static_cast<size_t>(count));
   }
@@ -57,13 +58,13 @@ Status UnpublishedObject::Seal() {
   if (sealed_) return Status::OK();
   struct stat state;
   if (calls_->FStat(fd_.get(), &state) != 0) {
-    return ErrnoError(errno, "cannot read the state of the object", path());
+    return PosixError(errno, "cannot read the state of the object", path());
   }
   // From the mode that the umask left, so that it is narrowed and never widened.
   if (calls_->FChmod(fd_.get(), state.st_mode & kObjectMode) != 0) {
-    return ErrnoError(errno, "cannot make the object read-only", path());
+    return PosixError(errno, "cannot make the object read-only", path());
   }
-  if (calls_->SyncFile(fd_.get()) != 0) return ErrnoError(errno, "cannot sync the object", path());
+  if (calls_->SyncFile(fd_.get()) != 0) return PosixError(errno, "cannot sync the object", path());
   sealed_ = true;
   return Status::OK();
 }
@@ -90,7 +91,7 @@ Status UnpublishedObject::GiveName(const OpenFolder& folder, const std::string& 
                  "the temporary folder and the stage must be on the same file system: '{}', '{}'",
                  temp_folder_->path, folder.path);
   }
-  return ErrnoError(error, "cannot publish the object", folder.path + "/" + name);
+  return PosixError(error, "cannot publish the object", folder.path + "/" + name);
 }
 
 void UnpublishedObject::RemoveIfMine(const OpenFolder& folder, const std::string& name) {
@@ -111,14 +112,14 @@ Status UnpublishedObject::Publish(const OpenFolder& folder, const std::string& n
     if (CodeOf(named) != ErrorCode::kAlreadyExists) RemoveIfMine(folder, name);
     return named;
   }
-  fd_.Close();
+  fd_ = UniqueFd();
   if (exists_) {
     calls_->UnlinkAt(temp_folder_->fd.get(), name_.c_str());
     exists_ = false;
   }
   for (const OpenFolder* synced : {&folder, temp_folder_}) {
     if (calls_->SyncFolder(synced->fd.get()) == 0) continue;
-    Status failed = ErrnoError(errno, "cannot sync the folder of an object; it was removed again",
+    Status failed = PosixError(errno, "cannot sync the folder of an object; it was removed again",
                                synced->path);
     // Nothing may name an object that a power loss could take away.
     calls_->UnlinkAt(folder.fd.get(), name.c_str());

@@ -6,14 +6,14 @@
 #include <string>
 
 #include "lake/base/context.h"
-#include "lake/objects/file_descriptor.h"
+#include "lake/base/unique_fd.h"
 #include "lake/objects/posix_calls.h"
 
 namespace lake::objects {
 
 /// A folder that is held open, and its path for error texts.
 struct OpenFolder {
-  FileDescriptor fd;
+  UniqueFd fd;
   std::string path;
 };
 
@@ -47,7 +47,7 @@ class UnpublishedObject {
   PosixCalls* const calls_;
   const OpenFolder* const temp_folder_;
   const std::string name_;
-  FileDescriptor fd_;
+  UniqueFd fd_;
   uint64_t size_ = 0;
   uint64_t written_back_ = 0;
   bool sealed_ = false;
