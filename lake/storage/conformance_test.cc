@@ -3,6 +3,10 @@
 #include "lake/base/testing/test_folder.h"
 #include "lake/storage/local_store.h"
 #include "lake/storage/memory_store.h"
+#include "lake/storage/testing/faulty_store.h"
+#include "lake/storage/testing/loses_unsynced_store.h"
+#include "lake/storage/testing/recording_store.h"
+#include "lake/storage/testing/slow_store.h"
 
 namespace lake::storage {
 namespace {
@@ -40,6 +44,23 @@ INSTANTIATE_TEST_SUITE_P(PrefixOfLocal, ObjectStoreConformance,
                                           return MakePrefixStore(LocalStoreOverTestFolder(true),
                                                                  "some/prefix");
                                         }}));
+INSTANTIATE_TEST_SUITE_P(Faulty, ObjectStoreConformance,
+                         ConformanceOf({"faulty", [] {
+                                          return std::make_shared<FaultyStore>(MakeMemoryStore());
+                                        }}));
+INSTANTIATE_TEST_SUITE_P(Recording, ObjectStoreConformance,
+                         ConformanceOf({"recording", [] {
+                                          return std::make_shared<RecordingStore>(
+                                              MakeMemoryStore());
+                                        }}));
+INSTANTIATE_TEST_SUITE_P(Slow, ObjectStoreConformance,
+                         ConformanceOf({"slow", [] {
+                                          return std::make_shared<SlowStore>(
+                                              MakeMemoryStore(), std::chrono::nanoseconds(0));
+                                        }}));
+INSTANTIATE_TEST_SUITE_P(LosesUnsynced, ObjectStoreConformance,
+                         ConformanceOf({"loses_unsynced",
+                                        [] { return std::make_shared<LosesUnsyncedStore>(); }}));
 
 }  // namespace
 }  // namespace lake::storage
