@@ -1,10 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "lake/base/config.h"
 #include "lake/base/context.h"
 #include "lake/cli/output.h"
 #include "lake/service/workspace.h"
@@ -15,32 +17,29 @@ class App;
 
 namespace lake::cli {
 
-/// Values of the flags that stand before the command; empty where not given.
-struct GlobalFlags {
-  std::string data_dir;
-  std::string time_zone;
-  std::string memory_limit;
-  std::string threads;
-  std::string log_level;
-  std::string log_format;
-  bool quiet = false;  ///< no progress
-};
-
 /// One run of `lake`: what every command needs. A command's registration stores what to run in
 /// `run`.
 class Invocation {
  public:
   Context context;
-  GlobalFlags flags;
+  /// Settings given as flags, by their key.
+  std::map<std::string, std::string> flags;
+  /// No progress on standard error.
+  bool quiet = false;
   Output output;
   /// The chosen command; its status decides the exit code.
   std::function<Status()> run;
+
+  /// Reads flags, environment and lake.toml. Must succeed before the methods below.
+  Status LoadConfig();
+  const Config& config() const { return *config_; }
 
   /// Opens the configured data folder, once. With `must_exist`, a missing folder is kNotFound
   /// instead of made.
   Result<service::Workspace*> OpenWorkspace(bool must_exist = false);
 
  private:
+  std::optional<Config> config_;
   std::unique_ptr<service::Workspace> workspace_;
 };
 

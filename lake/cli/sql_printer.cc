@@ -37,7 +37,7 @@ Status SqlPrinter::Done(int64_t rows_changed, bool replayed) {
 
 void SqlPrinter::Uploading(uint64_t bytes_done, uint64_t bytes_total) {
   if (!upload_bar_.has_value()) {
-    upload_bar_.emplace("upload", invocation_->context.clock, invocation_->flags.quiet);
+    upload_bar_.emplace("upload", invocation_->context.clock, invocation_->quiet);
   }
   upload_bar_->Update({.bytes_done = bytes_done, .bytes_total = bytes_total});
 }
