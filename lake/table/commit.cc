@@ -1,0 +1,431 @@
+#include "lake/table/commit.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <arrow/buffer.h>
+
+#include "lake/table/append_writer.h"
+#include "lake/table/conflict_internal.h"
+#include "lake/table/dataset_impl.h"
+#include "lake/table/foreign_sync.h"
+#include "lake/table/manifest_build_internal.h"
+#include "lake/table/transaction_internal.h"
+#include "lake/table/version_list.h"
+
+namespace lake::table {
+
+namespace {
+
+constexpr char kHintKey[] = "_versions/latest_version_hint.json";
+constexpr uint64_t kMaxManifestSize = 4ull << 30;
+// How long an unclear put is sent again, where the caller sets no nearer deadline.
+constexpr int64_t kResolveNanos = 30'000'000'000;
+constexpr int kMaxReadBacks = 3;
+constexpr int64_t kFirstPauseNanos = 2'000'000;
+constexpr int64_t kLongestPauseNanos = 500'000'000;
+
+/// One commit: DESIGN "Commit", steps 1 to 7, attempt by attempt.
+class Committer {
+ public:
+  Committer(const Context& context, std::shared_ptr<storage::ObjectStore> store,
+            const Transaction& transaction, const CommitOptions& options)
+      : context_(context),
+        store_(std::move(store)),
+        transaction_(transaction),
+        options_(options),
+        message_(TransactionToMessage(transaction)),
+        uuid_(transaction.uuid.ToString()),
+        transaction_key_(TransactionKey(TransactionFileName(transaction.read_version, uuid_))),
+        operation_id_(Property(message_, kOperationIdProperty)),
+        searched_through_(options.replay_base
+                              ? std::min(*options.replay_base, transaction.read_version)
+                              : transaction.read_version),
+        put_may_exist_(options.replay_base.has_value()) {}
+
+  Result<CommitResult> Run();
+
+ private:
+  bool is_create() const { return transaction_.operation == Transaction::Operation::kCreate; }
+
+  Status CheckTransaction() const;
+  Result<CommitResult> RunAttempts();
+  /// One attempt; nothing if another commit won.
+  Result<std::optional<CommitResult>> Attempt();
+
+  /// Step 1 and the first half of step 2: reads the transactions behind searched_through_.
+  Result<std::optional<CommitResult>> Search(const VersionList& versions);
+  Result<std::optional<CommitResult>> Examine(const VersionList& versions, uint64_t version);
+  /// `status` as the outcome of a failed search.
+  Status SearchFailed(const Status& status) const;
+
+  /// Step 2: may the transaction go on top of `newest`?
+  Status CheckConflicts(const VersionList& versions, const Manifest& newest);
+  /// Step 3.
+  Status CheckAuthority();
+  /// The first round of syncs.
+  Status Prepare(const VersionList& versions, storage::StagedObject* staged);
+  /// Steps 4 and 5: true if the version is mine, false if another commit has its number.
+  Result<bool> Publish(storage::StagedObject* staged, const std::string& bytes, uint64_t version);
+  enum class ReadBack { kMine, kAnothers, kAbsent, kUnreadable };
+  ReadBack ReadItBack(const std::string& key, const std::string& bytes, Status* reason);
+  /// Steps 6 and 7.
+  Result<CommitResult> Acknowledge(uint64_t version, ManifestNaming naming,
+                                   std::shared_ptr<const Manifest> manifest, bool replayed);
+
+  Status Unknown(uint64_t version, const Status& reason) const;
+  /// The context for what must be settled even if the caller gave up.
+  Context Settling() const;
+  void Pause(int round) const;
+  void RemoveFiles();
+
+  const Context& context_;
+  const std::shared_ptr<storage::ObjectStore> store_;
+  const Transaction& transaction_;
+  const CommitOptions& options_;
+  const pb::Transaction message_;
+  const std::string uuid_;
+  const std::string transaction_key_;
+  /// Empty if the operation has none.
+  const std::string operation_id_;
+  std::string transaction_bytes_;
+
+  /// No version up to this one holds the operation or conflicts with it.
+  uint64_t searched_through_;
+  Status conflict_;
+  bool columns_added_ = false;
+  bool columns_projected_ = false;
+  /// A put of this operation may have been sent whose fate is not known.
+  bool put_may_exist_;
+  /// The version that was found is another transaction of the same operation.
+  bool found_other_transaction_ = false;
+  bool files_synced_ = false;
+  /// The version on top of which the next put goes; null for a create.
+  std::shared_ptr<const Manifest> newest_;
+  ManifestNaming naming_ = ManifestNaming::kV2;
+  std::shared_ptr<Dataset> newest_dataset_;
+  int lost_attempts_ = 0;
+};
+
+Result<CommitResult> Committer::Run() {
+  Result<CommitResult> result = RunAttempts();
+  const bool failed = !result.ok() && !IsCommitStateUnknown(result.status());
+  if (failed || (result.ok() && found_other_transaction_)) RemoveFiles();
+  return result;
+}
+
+Status Committer::CheckTransaction() const {
+  if (is_create() ? transaction_.read_version != 0 : transaction_.read_version == 0) {
+    return Error(ErrorCode::kInvalidArgument,
+                 "transaction has a read version that does not fit: {}", transaction_.read_version);
+  }
+  if (!is_create() && transaction_.fragments.empty()) {
+    return Error(ErrorCode::kInvalidArgument, "an append without rows makes no version");
+  }
+  return Status::OK();
+}
+
+Result<CommitResult> Committer::RunAttempts() {
+  ARROW_RETURN_NOT_OK(CheckTransaction());
+  if (!message_.SerializeToString(&transaction_bytes_)) {
+    return Error(ErrorCode::kUnsupported, "transaction is larger than 2 GiB");
+  }
+  for (;;) {
+    Status running = context_.Check();
+    if (!running.ok()) return put_may_exist_ ? Unknown(0, running) : running;
+    ARROW_ASSIGN_OR_RAISE(std::optional<CommitResult> result, Attempt());
+    if (result) return *std::move(result);
+    if (++lost_attempts_ >= options_.max_attempts) {
+      return RetryableError(ErrorCode::kConflict, "commit lost against others {} times: {}",
+                            lost_attempts_, store_->description());
+    }
+    Pause(lost_attempts_);
+  }
+}
+
+Result<std::optional<CommitResult>> Committer::Attempt() {
+  Result<VersionList> listed = ListVersions(context_, store_.get());
+  if (!listed.ok()) return SearchFailed(listed.status());
+  const VersionList& versions = *listed;
+  ARROW_ASSIGN_OR_RAISE(std::optional<CommitResult> found, Search(versions));
+  if (found) return found;
+
+  uint64_t version = 1;
+  std::string bytes;
+  newest_ = nullptr;
+  newest_dataset_ = nullptr;
+  if (is_create()) {
+    if (!versions.empty()) {
+      return Error(ErrorCode::kAlreadyExists, "folder holds a table already: {}",
+                   store_->description());
+    }
+    ARROW_RETURN_NOT_OK(CheckAuthority());
+    ARROW_ASSIGN_OR_RAISE(
+        bytes, BuildCreatedManifest(transaction_, transaction_bytes_, context_.clock->UnixNanos()));
+  } else {
+    version = versions.newest() + 1;
+    Result<std::shared_ptr<const Manifest>> newest =
+        ReadManifest(context_, store_.get(), versions.newest(), versions.naming);
+    if (!newest.ok()) {
+      // Listed, and gone by now: a clean-up took it after a newer one came.
+      if (CodeOf(newest.status()) == ErrorCode::kNotFound) return std::nullopt;
+      return newest.status();
+    }
+    newest_ = *std::move(newest);
+    naming_ = versions.naming;
+    ARROW_RETURN_NOT_OK(CheckConflicts(versions, *newest_));
+    ARROW_RETURN_NOT_OK(CheckAuthority());
+    ARROW_ASSIGN_OR_RAISE(bytes,
+                          BuildAppendedManifest(FileOf(*newest_), transaction_, transaction_bytes_,
+                                                context_.clock->UnixNanos()));
+  }
+  const std::string key = ManifestKey(version, versions.naming);
+  // What is put must be what can be read.
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const Manifest> manifest,
+                        Manifest::Decode(arrow::Buffer(bytes), key));
+  ARROW_ASSIGN_OR_RAISE(std::unique_ptr<storage::StagedObject> staged,
+                        store_->Stage(context_, key, bytes));
+  ARROW_RETURN_NOT_OK(Prepare(versions, staged.get()));
+  ARROW_ASSIGN_OR_RAISE(bool mine, Publish(staged.get(), bytes, version));
+  if (!mine) return std::nullopt;
+  ARROW_ASSIGN_OR_RAISE(CommitResult result, Acknowledge(version, versions.naming,
+                                                         std::move(manifest), /*replayed=*/false));
+  return result;
+}
+
+Result<std::optional<CommitResult>> Committer::Search(const VersionList& versions) {
+  if (!versions.empty() && versions.newest() < transaction_.read_version) {
+    return SearchFailed(Error(ErrorCode::kConflict,
+                              "newest version is older than the one that was read: {}: {}, not {}",
+                              store_->description(), versions.newest(), transaction_.read_version));
+  }
+  if (versions.empty()) {
+    if (is_create()) {
+      put_may_exist_ = false;
+      return std::nullopt;
+    }
+    return SearchFailed(
+        Error(ErrorCode::kNotFound, "folder holds no Lance table: {}", store_->description()));
+  }
+  // A create can only have made version 1: later ones need not be read.
+  if (is_create() && !versions.Contains(1) && !put_may_exist_) return std::nullopt;
+  const uint64_t last = is_create() ? 1 : versions.newest();
+  for (uint64_t version = searched_through_ + 1; version <= last; ++version) {
+    ARROW_ASSIGN_OR_RAISE(std::optional<CommitResult> found, Examine(versions, version));
+    if (found) return found;
+    searched_through_ = version;
+  }
+  put_may_exist_ = false;
+  ARROW_RETURN_NOT_OK(conflict_);
+  return std::nullopt;
+}
+
+Result<std::optional<CommitResult>> Committer::Examine(const VersionList& versions,
+                                                       uint64_t version) {
+  Result<std::shared_ptr<const Manifest>> manifest =
+      versions.Contains(version)
+          ? ReadManifest(context_, store_.get(), version, versions.naming)
+          : Error(ErrorCode::kNotFound, "version was removed: {}: version {}",
+                  store_->description(), version);
+  if (!manifest.ok()) return SearchFailed(manifest.status());
+  Result<pb::Transaction> theirs = ReadTransaction(context_, store_.get(), FileOf(**manifest));
+  if (!theirs.ok()) return SearchFailed(theirs.status());
+
+  const bool same_transaction = theirs->uuid() == uuid_;
+  const bool same_operation =
+      !operation_id_.empty() && Property(*theirs, kOperationIdProperty) == operation_id_;
+  if (same_operation &&
+      Property(*theirs, kPayloadDigestProperty) != Property(message_, kPayloadDigestProperty)) {
+    return Error(ErrorCode::kInvalidArgument,
+                 "operation id was used before with other input: {}: version {} of {}",
+                 operation_id_, version, store_->description());
+  }
+  if (same_transaction || same_operation) {
+    found_other_transaction_ = !same_transaction;
+    ARROW_ASSIGN_OR_RAISE(
+        CommitResult result,
+        Acknowledge(version, versions.naming, *std::move(manifest), /*replayed=*/true));
+    return result;
+  }
+  // Versions up to the read version are known to the writer: only the search goes through them.
+  if (is_create() || version <= transaction_.read_version) return std::nullopt;
+  switch (CheckAppend(*theirs)) {
+    case AppendConflict::kNone:
+      break;
+    case AppendConflict::kColumnsAdded:
+      columns_added_ = true;
+      break;
+    case AppendConflict::kColumnsProjected:
+      columns_projected_ = true;
+      break;
+    case AppendConflict::kIncompatible:
+      return Error(
+          ErrorCode::kConflict,
+          "append does not go together with what was committed since: {}: version {} is \"{}\"",
+          store_->description(), version, OperationName(*theirs));
+      break;
+  }
+  return std::nullopt;
+}
+
+Status Committer::SearchFailed(const Status& status) const {
+  if (put_may_exist_) return Unknown(0, status);
+  const ErrorCode code = CodeOf(status);
+  if (code == ErrorCode::kNotFound || code == ErrorCode::kCorrupt) {
+    return RetryableError(ErrorCode::kConflict, "versions committed since cannot be judged: {}",
+                          ErrorText(status));
+  }
+  return status;
+}
+
+Status Committer::CheckConflicts(const VersionList& versions, const Manifest& newest) {
+  ARROW_RETURN_NOT_OK(CheckWritable(newest, store_->description()));
+  if (columns_added_ || columns_projected_) {
+    Result<std::shared_ptr<const Manifest>> read =
+        ReadManifest(context_, store_.get(), transaction_.read_version, versions.naming);
+    // After a drop, the id of the dropped column can come back for another one.
+    const bool fits = read.ok() && !(columns_added_ && columns_projected_) &&
+                      SchemaStillFits((*read)->schema(), newest.schema());
+    if (!fits) {
+      return Error(ErrorCode::kConflict, "columns were changed since the rows were written: {}",
+                   store_->description());
+    }
+  }
+  return CheckFragmentsFit(FileOf(newest), transaction_.fragments);
+}
+
+Status Committer::CheckAuthority() {
+  if (!options_.authority) return Status::OK();
+  if (newest_ != nullptr && newest_dataset_ == nullptr) {
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Schema> schema,
+                          format::ToArrow(newest_->schema()));
+    newest_dataset_ = std::make_shared<DatasetImpl>(store_, newest_, naming_, std::move(schema));
+  }
+  return options_.authority(newest_dataset_.get());
+}
+
+Status Committer::Prepare(const VersionList& versions, storage::StagedObject* staged) {
+  std::vector<std::string> keys;
+  if (!files_synced_) {
+    ARROW_RETURN_NOT_OK(
+        store_->Put(context_, transaction_key_, transaction_bytes_, storage::PutCondition::kNone));
+    for (const Fragment& fragment : transaction_.fragments) {
+      for (const DataFile& file : fragment.files) keys.push_back(DataFileKey(file));
+    }
+    keys.push_back(transaction_key_);
+    keys.insert(keys.end(), options_.sync_keys.begin(), options_.sync_keys.end());
+  }
+  if (newest_ != nullptr) {
+    ARROW_ASSIGN_OR_RAISE(std::vector<std::string> foreign,
+                          ForeignKeysToSync(context_, store_.get(), versions, *newest_));
+    keys.insert(keys.end(), foreign.begin(), foreign.end());
+  }
+  ARROW_RETURN_NOT_OK(store_->Sync(context_, keys, std::span(&staged, 1)));
+  files_synced_ = true;
+  return Status::OK();
+}
+
+Committer::ReadBack Committer::ReadItBack(const std::string& key, const std::string& bytes,
+                                          Status* reason) {
+  const Context context = Settling();
+  for (int i = 0; i < kMaxReadBacks; ++i) {
+    Result<std::shared_ptr<arrow::Buffer>> read = store_->GetAll(context, key, kMaxManifestSize);
+    if (read.ok()) {
+      return std::string_view(**read) == bytes ? ReadBack::kMine : ReadBack::kAnothers;
+    }
+    *reason = read.status();
+    if (CodeOf(read.status()) == ErrorCode::kNotFound) return ReadBack::kAbsent;
+  }
+  return ReadBack::kUnreadable;
+}
+
+Result<bool> Committer::Publish(storage::StagedObject* staged, const std::string& bytes,
+                                uint64_t version) {
+  const int64_t now = context_.clock->MonotonicNanos();
+  const int64_t deadline = std::min(context_.deadline, now + kResolveNanos);
+  for (int round = 1;; ++round) {
+    Status published = staged->Publish(context_, storage::PutCondition::kIfAbsent);
+    if (published.ok()) return true;
+    const ErrorCode code = CodeOf(published);
+    // The store refused before it did anything.
+    if (round == 1 && (code == ErrorCode::kUnsupported || code == ErrorCode::kInvalidArgument)) {
+      return published;
+    }
+    Status reason;
+    switch (ReadItBack(staged->key(), bytes, &reason)) {
+      case ReadBack::kMine:
+        return true;
+      case ReadBack::kAnothers:
+        return false;
+      case ReadBack::kUnreadable:
+        return Unknown(version, reason);
+      case ReadBack::kAbsent:
+        break;
+    }
+    // Later versions without this one: it was there and a clean-up took it, mine or another's.
+    Result<VersionList> versions = ListVersions(Settling(), store_.get());
+    if (!versions.ok()) return Unknown(version, versions.status());
+    if (!versions->empty() && versions->newest() >= version) return Unknown(version, published);
+    Status authority = CheckAuthority();
+    if (!authority.ok()) return Unknown(version, authority);
+    Status running = context_.Check();
+    if (!running.ok() || context_.clock->MonotonicNanos() >= deadline) {
+      return Unknown(version, published);
+    }
+    Pause(round);
+  }
+}
+
+Result<CommitResult> Committer::Acknowledge(uint64_t version, ManifestNaming naming,
+                                            std::shared_ptr<const Manifest> manifest,
+                                            bool replayed) {
+  const Context context = Settling();
+  std::vector<std::string> keys{ManifestKey(version, naming)};
+  // Round one of the attempt that made the version synced the rest.
+  if (replayed) keys.insert(keys.end(), options_.sync_keys.begin(), options_.sync_keys.end());
+  Status synced = store_->Sync(context, keys, {});
+  if (!synced.ok()) return Unknown(version, synced);
+
+  // Only a hint, as upstream since 7.1 keeps it: nobody may rely on it, so an error means nothing.
+  (void)store_->Put(context, kHintKey, fmt::format("{{\"version\":{}}}", version),
+                    storage::PutCondition::kNone);
+  return CommitResult{.version = version,
+                      .replayed = replayed,
+                      .lost_attempts = lost_attempts_,
+                      .manifest = std::move(manifest)};
+}
+
+Status Committer::Unknown(uint64_t version, const Status& reason) const {
+  return Error(ErrorCode::kCommitUnknown,
+               "commit may or may not have happened; replay it with the same operation id: {}: "
+               "version {}: transaction {}: {}",
+               store_->description(), version, uuid_, ErrorText(reason));
+}
+
+Context Committer::Settling() const {
+  Context context = context_;
+  context.cancel = CancelToken();
+  context.deadline = context_.clock->MonotonicNanos() + kResolveNanos;
+  return context;
+}
+
+void Committer::Pause(int round) const {
+  const int64_t longest = std::min(kLongestPauseNanos, kFirstPauseNanos << std::min(round, 20));
+  context_.clock->SleepFor(
+      std::chrono::nanoseconds(context_.random->NextBelow(static_cast<uint64_t>(longest))));
+}
+
+void Committer::RemoveFiles() {
+  // Best effort: what stays behind is a leftover that no version names.
+  (void)RemoveUncommitted(context_, store_.get(), transaction_.fragments);
+  (void)store_->Delete(Settling(), transaction_key_);
+}
+
+}  // namespace
+
+Result<CommitResult> Commit(const Context& context, std::shared_ptr<storage::ObjectStore> store,
+                            const Transaction& transaction, const CommitOptions& options) {
+  return Committer(context, std::move(store), transaction, options).Run();
+}
+
+}  // namespace lake::table
