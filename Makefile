@@ -81,7 +81,8 @@ format: ## Format the C++ sources in place
 .PHONY: bench
 bench: build ## Measure lake beside pylance and DuckDB on Parquet
 	@scripts/setup test
-	.deps/venv/bin/python bench/run.py --lake build/release/bin/lake
+	$(call BUILD,release) --target lake_bench
+	.deps/venv/bin/python bench/run.py --worker build/release/bin/lake_bench
 
 .PHONY: dist
 dist: build ## Make dist/lake-<version>-linux-<arch>.tar.gz with libraries, notices and SBOM
