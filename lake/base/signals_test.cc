@@ -10,8 +10,13 @@ namespace lake {
 namespace {
 
 // Each case runs in a process of its own: signal handlers are global.
+class SignalsDeathTest : public testing::Test {
+ protected:
+  // Forking alone is not safe beside the threads of other tests.
+  SignalsDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
 
-TEST(SignalsDeathTest, TheFirstSignalCancels) {
+TEST_F(SignalsDeathTest, TheFirstSignalCancels) {
   EXPECT_EXIT(
       {
         CancelToken token;
@@ -22,7 +27,7 @@ TEST(SignalsDeathTest, TheFirstSignalCancels) {
       testing::ExitedWithCode(42), "");
 }
 
-TEST(SignalsDeathTest, TheSecondSignalKills) {
+TEST_F(SignalsDeathTest, TheSecondSignalKills) {
   EXPECT_EXIT(
       {
         InstallSignalHandlers(CancelToken());
@@ -33,7 +38,7 @@ TEST(SignalsDeathTest, TheSecondSignalKills) {
       testing::KilledBySignal(SIGTERM), "");
 }
 
-TEST(SignalsDeathTest, AProcessThatDoesNotEndInTimeIsKilled) {
+TEST_F(SignalsDeathTest, AProcessThatDoesNotEndInTimeIsKilled) {
   EXPECT_EXIT(
       {
         InstallSignalHandlers(CancelToken(), /*grace_seconds=*/1);
@@ -43,7 +48,7 @@ TEST(SignalsDeathTest, AProcessThatDoesNotEndInTimeIsKilled) {
       testing::KilledBySignal(SIGINT), "");
 }
 
-TEST(SignalsDeathTest, AClosedPipeDoesNotKill) {
+TEST_F(SignalsDeathTest, AClosedPipeDoesNotKill) {
   EXPECT_EXIT(
       {
         InstallSignalHandlers(CancelToken());

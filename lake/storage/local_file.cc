@@ -48,11 +48,6 @@ Status LocalFile::ReadAt(uint64_t offset, std::span<uint8_t> out) const {
   return Status::OK();
 }
 
-Status LocalFile::Sync() const {
-  if (fsync(fd_.get()) != 0) return PosixError(errno, "cannot make object durable", key_);
-  return Status::OK();
-}
-
 bool LocalFile::HasOneName() const {
   struct stat info;
   return fstat(fd_.get(), &info) == 0 && info.st_nlink == 1;

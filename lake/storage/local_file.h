@@ -26,8 +26,7 @@ class LocalFile {
   /// Fills `out` from `offset`. REQUIRES: inside the size.
   Status ReadAt(uint64_t offset, std::span<uint8_t> out) const;
 
-  /// fsync.
-  Status Sync() const;
+  int descriptor() const { return fd_.get(); }
 
   /// True if the file has exactly one name. Once false it may have been deleted or replaced, so the
   /// descriptor must not be used for new reads.

@@ -235,7 +235,8 @@ Status MakeRoot(const std::string& path) {
   }
   UniqueFd fd(open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return PosixError(errno, "cannot open folder", parent);
-  return SyncDescriptor(fd.get(), parent);
+  if (fsync(fd.get()) != 0) return PosixError(errno, "cannot make folder durable", path);
+  return Status::OK();
 }
 
 Result<UniqueFd> OpenTopFolder(const std::string& path, dev_t* device) {

@@ -24,8 +24,8 @@ constexpr size_t kMaxRemembered = 4096;
 
 }  // namespace
 
-Status SyncDescriptor(int fd, std::string_view object) {
-  if (fsync(fd) != 0) return PosixError(errno, "cannot make durable", object);
+Status LocalSync::SyncDescriptor(int fd, std::string_view object) const {
+  if (fsync_(fd) != 0) return PosixError(errno, "cannot make durable", object);
   return Status::OK();
 }
 
@@ -71,18 +71,18 @@ Status LocalSync::Run(int root, std::span<const std::string> keys,
   std::vector<std::function<Status()>> tasks;
   tasks.reserve(keys.size() + staged.size() + folders.size());
   for (const std::string& key : std::set<std::string>(keys.begin(), keys.end())) {
-    tasks.push_back([root, key]() -> Status {
+    tasks.push_back([this, root, key]() -> Status {
       ARROW_ASSIGN_OR_RAISE(auto file, LocalFile::Open(root, key));
-      return file->Sync();
+      return SyncDescriptor(file->descriptor(), key);
     });
   }
   for (const TemporaryObject* object : staged) {
-    tasks.push_back([object] { return object->Sync(); });
+    tasks.push_back([this, object] { return SyncDescriptor(object->descriptor(), object->key()); });
   }
   for (const std::string& folder : folders) {
-    tasks.push_back([root, &folder]() -> Status {
+    tasks.push_back([this, root, &folder]() -> Status {
       ARROW_ASSIGN_OR_RAISE(UniqueFd fd, OpenFolder(root, folder));
-      return SyncDescriptor(fd.get(), folder);
+      return SyncDescriptor(fd.get(), folder.empty() ? "the root folder" : folder);
     });
   }
   ARROW_RETURN_NOT_OK(

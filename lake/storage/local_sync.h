@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "lake/base/error.h"
 #include "lake/base/mutex.h"
@@ -22,6 +23,9 @@ class TemporaryObject;
 /// alone: one that was removed and made again is synced again.
 class LocalSync {
  public:
+  /// `fsync` is the system call; tests watch it.
+  explicit LocalSync(int (*fsync)(int) = ::fsync) : fsync_(fsync) {}
+
   /// Syncs in one parallel round: the files of `keys`, each of their folders once, and `staged`.
   Status Run(int root, std::span<const std::string> keys, std::span<TemporaryObject* const> staged)
       LAKE_EXCLUDES(mutex_);
@@ -43,11 +47,11 @@ class LocalSync {
   Status Collect(int root, std::string_view folder, std::set<std::string>* sync, Folders* named)
       LAKE_EXCLUDES(mutex_);
 
+  Status SyncDescriptor(int fd, std::string_view object) const;
+
+  int (*const fsync_)(int);
   Mutex mutex_;
   Folders durable_ LAKE_GUARDED_BY(mutex_);
 };
-
-/// fsync of one open folder or file; `object` is for the error text.
-Status SyncDescriptor(int fd, std::string_view object);
 
 }  // namespace lake::storage

@@ -46,20 +46,7 @@ TemporaryObject::~TemporaryObject() {
 }
 
 Status TemporaryObject::Append(std::string_view bytes) {
-  while (!bytes.empty()) {
-    ssize_t put = write(fd_.get(), bytes.data(), bytes.size());
-    if (put < 0) {
-      if (errno == EINTR) continue;
-      return PosixError(errno, "cannot write object", key_);
-    }
-    bytes.remove_prefix(static_cast<size_t>(put));
-  }
-  return Status::OK();
-}
-
-Status TemporaryObject::Sync() const {
-  if (fsync(fd_.get()) != 0) return PosixError(errno, "cannot make object durable", key_);
-  return Status::OK();
+  return WriteFully(fd_.get(), bytes, key_);
 }
 
 Status TemporaryObject::Publish(PutCondition condition) {
@@ -71,6 +58,18 @@ Status TemporaryObject::Publish(PutCondition condition) {
                                   {target_folder_.get(), std::string(SplitKey(key_).name)},
                                   condition, key_));
   published_ = true;
+  return Status::OK();
+}
+
+Status WriteFully(int fd, std::string_view bytes, const std::string& key) {
+  while (!bytes.empty()) {
+    ssize_t put = write(fd, bytes.data(), bytes.size());
+    if (put < 0) {
+      if (errno == EINTR) continue;
+      return PosixError(errno, "cannot write object", key);
+    }
+    bytes.remove_prefix(static_cast<size_t>(put));
+  }
   return Status::OK();
 }
 

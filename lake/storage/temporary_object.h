@@ -26,8 +26,7 @@ class TemporaryObject {
   /// Adds `bytes` at the end.
   Status Append(std::string_view bytes);
 
-  /// fsync of the bytes, not of the name.
-  Status Sync() const;
+  int descriptor() const { return fd_.get(); }
 
   /// Gives the object its name: see StagedObject::Publish.
   Status Publish(PutCondition condition);
@@ -41,5 +40,8 @@ class TemporaryObject {
   FileName temporary_;
   bool published_ = false;
 };
+
+/// Writes all of `bytes` to `fd`; `key` is for the error text.
+Status WriteFully(int fd, std::string_view bytes, const std::string& key);
 
 }  // namespace lake::storage
