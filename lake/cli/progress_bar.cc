@@ -68,6 +68,12 @@ void ProgressBar::Update(const State& state) {
   if (since >= (terminal_ ? kRedrawNanos : kPlainLineNanos)) Draw();
 }
 
+void ProgressBar::PrintLine(const std::string& line) {
+  MutexLock lock(&mutex_);
+  WriteToStandardError((line_open_ ? "\r\x1b[K" : "") + line + "\n");
+  line_open_ = false;
+}
+
 void ProgressBar::Finish() {
   MutexLock lock(&mutex_);
   if (finished_) return;

@@ -28,6 +28,10 @@ class ProgressBar {
 
   void Update(const State& state) LAKE_EXCLUDES(mutex_);
 
+  /// Prints a line of its own above the progress, also when quiet. For things that happen on the
+  /// way.
+  void PrintLine(const std::string& line) LAKE_EXCLUDES(mutex_);
+
   /// Shows the last state and leaves it standing.
   void Finish() LAKE_EXCLUDES(mutex_);
 
