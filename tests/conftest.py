@@ -1,6 +1,7 @@
 """What every end-to-end test has: the lake program under test and a data folder of its own.
 
-LAKE_BUILD_DIR says which build is tested; build/dev if it is not set.
+LAKE_BUILD_DIR says which build is tested; build/dev if it is not set. LAKE_TEST_LONG=1 (`make test-long`) asks for the
+full-size forms; without it tests run scaled down, with the same ratio of data to budget.
 """
 
 import os
@@ -10,6 +11,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+LONG_FORMS = os.environ.get("LAKE_TEST_LONG") == "1"
 BUILD_DIR = pathlib.Path(os.environ.get("LAKE_BUILD_DIR", ROOT / "build/dev"))
 
 
