@@ -1,0 +1,111 @@
+#include "lake/format/dictionary_block_internal.h"
+
+#include <array>
+#include <bit>
+#include <span>
+
+#include <lz4.h>
+
+#include "lake/format/bitpacking.h"
+
+namespace lake::format {
+namespace {
+
+// Bits per offset, position of the bytes, the offsets, the bytes.
+template <typename Offset>
+ByteBuffer VariableBlock(const Dictionary& dictionary) {
+  const std::span<const uint32_t> offsets = dictionary.offsets.as<uint32_t>();
+  ByteBuffer block;
+  block.AppendValue<Offset>(sizeof(Offset) * 8);
+  block.AppendValue<Offset>(static_cast<Offset>((2 + offsets.size()) * sizeof(Offset)));
+  for (const uint32_t offset : offsets) block.AppendValue<Offset>(offset);
+  block.Append(dictionary.entries.data(), dictionary.entries.size());
+  return block;
+}
+
+void AppendPacked(std::span<const uint64_t> values, unsigned width, ByteBuffer* out) {
+  std::array<uint64_t, kBitpackBlock> block{};
+  std::copy(values.begin(), values.end(), block.begin());
+  PackBlock(block.data(), width, out->Extend(PackedBlockBytes(width)));
+}
+
+// Bit-packed 64-bit integers: one block with its width in front, or blocks of one width with the
+// rest raw where that is not larger.
+ByteBuffer PackedBlocks(std::span<const uint64_t> values, unsigned width,
+                        pb::CompressiveEncoding* encoding) {
+  constexpr unsigned kBits = 64;
+  ByteBuffer out;
+  if (values.size() <= kBitpackBlock) {
+    encoding->mutable_inline_bitpacking()->set_uncompressed_bits_per_value(kBits);
+    out.AppendValue<uint64_t>(width);
+    AppendPacked(values, width, &out);
+    return out;
+  }
+  pb::OutOfLineBitpacking* const packed = encoding->mutable_out_of_line_bitpacking();
+  packed->set_uncompressed_bits_per_value(kBits);
+  packed->mutable_values()->mutable_flat()->set_bits_per_value(width);
+  while (values.size() >= kBitpackBlock) {
+    AppendPacked(values.first(kBitpackBlock), width, &out);
+    values = values.subspan(kBitpackBlock);
+  }
+  if (values.size_bytes() <= PackedBlockBytes(width)) {
+    out.Append(values.data(), values.size_bytes());
+  } else {
+    AppendPacked(values, width, &out);
+  }
+  return out;
+}
+
+size_t PackedBytes(size_t count, unsigned width) {
+  return (count + kBitpackBlock - 1) / kBitpackBlock * PackedBlockBytes(width) + sizeof(uint64_t);
+}
+
+Result<ByteBuffer> CompressLz4(const ByteBuffer& plain) {
+  if (plain.size() > LZ4_MAX_INPUT_SIZE) return ByteBuffer();
+  ByteBuffer out;
+  const int bound = LZ4_compressBound(static_cast<int>(plain.size()));
+  out.AppendValue(static_cast<uint32_t>(plain.size()));
+  const size_t header = out.size();
+  const int size = LZ4_compress_default(reinterpret_cast<const char*>(plain.data()),
+                                        reinterpret_cast<char*>(out.Extend(bound)),
+                                        static_cast<int>(plain.size()), bound);
+  if (size <= 0) return Error(ErrorCode::kInternal, "LZ4 did not compress a dictionary");
+  out.Truncate(header + size);
+  return out;
+}
+
+}  // namespace
+
+Result<ByteBuffer> EncodeDictionaryBlock(const LeafType& type, const Dictionary& dictionary,
+                                         pb::CompressiveEncoding* encoding) {
+  ByteBuffer plain;
+  pb::CompressiveEncoding plain_encoding;
+  if (type.kind == LeafType::Kind::kVariable) {
+    plain = type.offset_bits == 32 ? VariableBlock<uint32_t>(dictionary)
+                                   : VariableBlock<uint64_t>(dictionary);
+    plain_encoding.mutable_variable()->mutable_offsets()->mutable_flat()->set_bits_per_value(
+        type.offset_bits);
+  } else {
+    plain.Append(dictionary.entries.data(), dictionary.entries.size());
+    plain_encoding.mutable_flat()->set_bits_per_value(type.width * 8);
+  }
+  ARROW_ASSIGN_OR_RAISE(ByteBuffer compressed, CompressLz4(plain));
+
+  if (type.kind == LeafType::Kind::kFixed && type.width == sizeof(uint64_t)) {
+    const std::span<const uint64_t> values = dictionary.entries.as<uint64_t>();
+    const unsigned width = BitWidth(values.data(), values.size());
+    if (PackedBytes(values.size(), width) < std::min(plain.size(), compressed.size())) {
+      return PackedBlocks(values, width, encoding);
+    }
+  }
+  if (compressed.empty() || compressed.size() >= plain.size()) {
+    *encoding = std::move(plain_encoding);
+    return plain;
+  }
+  pb::General* const general = encoding->mutable_general();
+  general->mutable_compression()->set_scheme(pb::BufferCompression::LZ4);
+  *general->mutable_values() = std::move(plain_encoding);
+  return compressed;
+}
+
+}  // namespace lake::format

@@ -1,0 +1,135 @@
+#include "lake/format/dictionary_builder.h"
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+
+namespace lake::format {
+namespace {
+
+constexpr size_t kFewestRows = 100;
+constexpr size_t kMostEntries = 100'000;
+// Rows after which a page of nearly distinct values is given up.
+constexpr size_t kProbeRows = 16'384;
+constexpr uint32_t kEmptySlot = UINT32_MAX;
+
+// An open-addressing table of entry numbers; hash and equality come with the call.
+class EntryTable {
+ public:
+  EntryTable() : slots_(1024, kEmptySlot), hashes_(1024, 0) {}
+
+  // The number of the entry with `hash` for which `equal(number)` holds, or `next` after storing
+  // it.
+  template <typename Equal>
+  uint32_t FindOrAdd(uint64_t hash, uint32_t next, const Equal& equal) {
+    const size_t mask = slots_.size() - 1;
+    for (size_t at = hash & mask;; at = (at + 1) & mask) {
+      if (slots_[at] == kEmptySlot) {
+        slots_[at] = next;
+        hashes_[at] = hash;
+        if ((next + 1) * size_t{2} > slots_.size()) Grow();
+        return next;
+      }
+      if (hashes_[at] == hash && equal(slots_[at])) return slots_[at];
+    }
+  }
+
+ private:
+  void Grow() {
+    std::vector<uint32_t> slots(slots_.size() * 2, kEmptySlot);
+    std::vector<uint64_t> hashes(slots.size(), 0);
+    const size_t mask = slots.size() - 1;
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i] == kEmptySlot) continue;
+      size_t at = hashes_[i] & mask;
+      while (slots[at] != kEmptySlot) at = (at + 1) & mask;
+      slots[at] = slots_[i];
+      hashes[at] = hashes_[i];
+    }
+    slots_.swap(slots);
+    hashes_.swap(hashes);
+  }
+
+  std::vector<uint32_t> slots_;
+  std::vector<uint64_t> hashes_;
+};
+
+uint64_t Mix(uint64_t value) {
+  value *= 0x9e3779b97f4a7c15u;
+  return value ^ value >> 32;
+}
+
+struct StringAccess {
+  static uint64_t Hash(std::string_view value) { return std::hash<std::string_view>()(value); }
+  static std::string_view Value(const PageData& page, size_t row) { return page.Value(row); }
+  static std::string_view Entry(const Dictionary& dictionary, uint32_t entry) {
+    const uint32_t* const offsets = dictionary.offsets.as<uint32_t>().data();
+    return dictionary.entries.view().substr(offsets[entry], offsets[entry + 1] - offsets[entry]);
+  }
+  static void Add(std::string_view value, Dictionary* dictionary) {
+    dictionary->entries.Append(value.data(), value.size());
+    dictionary->offsets.AppendValue(static_cast<uint32_t>(dictionary->entries.size()));
+  }
+};
+
+template <typename T>
+struct FixedAccess {
+  static uint64_t Hash(T value) {
+    if constexpr (sizeof(T) == 16) {
+      return Mix(static_cast<uint64_t>(value) ^ Mix(static_cast<uint64_t>(value >> 64)));
+    } else {
+      return Mix(value);
+    }
+  }
+  static T Load(const ByteBuffer& bytes, size_t index) {
+    T value;
+    std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+    return value;
+  }
+  static T Value(const PageData& page, size_t row) { return Load(page.values, row); }
+  static T Entry(const Dictionary& dictionary, uint32_t entry) {
+    return Load(dictionary.entries, entry);
+  }
+  static void Add(T value, Dictionary* dictionary) { dictionary->entries.AppendValue(value); }
+};
+
+template <typename Access>
+std::optional<Dictionary> Build(const PageData& page, Dictionary dictionary) {
+  const size_t limit = std::min(page.num_rows / 2, kMostEntries);
+  EntryTable table;
+  dictionary.indices.Reserve(page.num_rows * sizeof(uint32_t));
+  uint32_t index = 0;
+  for (size_t row = 0; row < page.num_rows; ++row) {
+    if (page.IsValid(row)) {
+      const auto value = Access::Value(page, row);
+      index = table.FindOrAdd(Access::Hash(value), dictionary.count, [&](uint32_t entry) {
+        return Access::Entry(dictionary, entry) == value;
+      });
+      if (index == dictionary.count) {
+        if (dictionary.count == limit) return std::nullopt;
+        Access::Add(value, &dictionary);
+        ++dictionary.count;
+      }
+    }
+    dictionary.indices.AppendValue(index);
+    if (row + 1 == kProbeRows && dictionary.count > kProbeRows / 20 * 19) return std::nullopt;
+  }
+  return dictionary;
+}
+
+}  // namespace
+
+std::optional<Dictionary> BuildDictionary(const LeafType& type, const PageData& page) {
+  if (page.num_rows < kFewestRows || page.num_valid() == 0) return std::nullopt;
+  Dictionary dictionary;
+  if (type.kind == LeafType::Kind::kVariable) {
+    dictionary.offsets.AppendValue<uint32_t>(0);
+    return Build<StringAccess>(page, std::move(dictionary));
+  }
+  if (type.kind != LeafType::Kind::kFixed) return std::nullopt;
+  if (type.width == 8) return Build<FixedAccess<uint64_t>>(page, std::move(dictionary));
+  if (type.width == 16) return Build<FixedAccess<unsigned __int128>>(page, std::move(dictionary));
+  return std::nullopt;
+}
+
+}  // namespace lake::format

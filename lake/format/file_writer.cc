@@ -1,0 +1,385 @@
+#include "lake/format/file_writer.h"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include <arrow/array.h>
+#include <arrow/extension_type.h>
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+
+#include "lake/format/column_metadata_internal.h"
+#include "lake/format/container.h"
+#include "lake/format/page_builder.h"
+#include "lake/format/page_encoder_internal.h"
+#include "lake/format/schema_internal.h"
+
+namespace lake::format {
+namespace {
+
+constexpr uint64_t kSmallestPage = 64 * 1024;
+// Upstream's own limit; its readers were not made for larger ones.
+constexpr uint64_t kLargestPage = 32ull << 20;
+
+// A column of the file: one leaf of the schema.
+struct LeafColumn {
+  LeafColumn(std::string path_arg, const LeafType& type)
+      : path(std::move(path_arg)), builder(type) {}
+
+  std::string path;
+  size_t top_level = 0;
+  // Position in the struct; -1 for a leaf at the top level.
+  int child = -1;
+  int32_t field_id = -1;
+  PageBuilder builder;
+  ColumnMetadata metadata;
+};
+
+// An array with its struct around it, null if there is none.
+struct LeafArray {
+  std::shared_ptr<arrow::Array> values;
+  const arrow::StructArray* parent = nullptr;
+};
+
+std::shared_ptr<arrow::Array> StorageOf(std::shared_ptr<arrow::Array> array) {
+  while (array->type_id() == arrow::Type::EXTENSION) {
+    array = static_cast<const arrow::ExtensionArray&>(*array).storage();
+  }
+  return array;
+}
+
+Status CheckType(const Field& field, const arrow::DataType& type, const std::string& path) {
+  const arrow::DataType* storage = &type;
+  if (type.id() == arrow::Type::EXTENSION) {
+    storage = static_cast<const arrow::ExtensionType&>(type).storage_type().get();
+  }
+  ARROW_ASSIGN_OR_RAISE(const std::string logical_type, LogicalType(*storage, path));
+  bool equal = logical_type == field.logical_type &&
+               (logical_type != "struct" ||
+                storage->num_fields() == static_cast<int>(field.children.size()));
+  for (size_t i = 0; equal && i < field.children.size(); ++i) {
+    const arrow::Field& child = *storage->field(static_cast<int>(i));
+    equal = child.name() == field.children[i].name;
+    if (!equal) break;
+    ARROW_RETURN_NOT_OK(CheckType(field.children[i], *child.type(), path + "." + child.name()));
+  }
+  if (equal) return Status::OK();
+  return Error(ErrorCode::kInvalidArgument,
+               "rows do not have the type of the file's column: column '{}', file {}, rows {}",
+               path, field.logical_type, type.ToString());
+}
+
+// OK, or the first row that is null in `array` but not in `parent`.
+Status CheckNoNulls(const arrow::Array& array, const arrow::StructArray* parent,
+                    const std::string& path, uint64_t first_row) {
+  if (array.null_count() == 0) return Status::OK();
+  for (int64_t row = 0; row < array.length(); ++row) {
+    if (array.IsValid(row) || (parent != nullptr && parent->IsNull(row))) continue;
+    return Error(ErrorCode::kInvalidArgument,
+                 "a null in a column that is declared without nulls: column '{}', row {}", path,
+                 first_row + row);
+  }
+  return Status::OK();
+}
+
+// Longer values would not fit the offsets of a page; no Arrow string array could hold them either.
+Status CheckLengths(const arrow::Array& array, const std::string& path, uint64_t first_row) {
+  if (array.type_id() != arrow::Type::LARGE_STRING &&
+      array.type_id() != arrow::Type::LARGE_BINARY) {
+    return Status::OK();
+  }
+  const auto& strings = static_cast<const arrow::LargeBinaryArray&>(array);
+  for (int64_t row = 0; row < array.length(); ++row) {
+    if (strings.value_length(row) <= std::numeric_limits<int32_t>::max()) continue;
+    return Error(ErrorCode::kUnsupported,
+                 "a value of 2 GiB or more is not written: column '{}', row {}, {} bytes", path,
+                 first_row + row, strings.value_length(row));
+  }
+  return Status::OK();
+}
+
+Status OutOfMemory(const std::string& key) {
+  return Error(ErrorCode::kOutOfMemory, "no memory left to build pages of a file: '{}'", key);
+}
+
+class FileWriterImpl final : public FileWriter {
+ public:
+  FileWriterImpl(const Context& context, std::shared_ptr<storage::ObjectStore> store,
+                 const std::string& key, Schema schema, const FileWriterOptions& options)
+      : context_(context),
+        store_(std::move(store)),
+        key_(key),
+        schema_(std::move(schema)),
+        max_buffered_bytes_(options.max_buffered_bytes),
+        page_bytes_(std::min({options.target_page_bytes, kLargestPage,
+                              std::max(options.max_buffered_bytes / 4, kSmallestPage)})) {}
+
+  Status Start();
+
+  Status Write(const arrow::RecordBatch& batch) override;
+  uint64_t num_rows() const override { return num_rows_; }
+  uint64_t estimated_size() const override { return object_->position() + buffered_bytes_; }
+  Result<WrittenFile> Finish() override;
+
+ private:
+  Status AddLeaves();
+  Result<std::vector<LeafArray>> CheckBatch(const arrow::RecordBatch& batch);
+  Status AppendLeaf(LeafColumn* leaf, const LeafArray& array);
+  Status WritePage(LeafColumn* leaf);
+  /// Writes the largest pages until no more than `bytes` are buffered.
+  Status Relieve(uint64_t bytes);
+  Status Reserve();
+  Result<ByteRange> WriteBuffer(std::string_view bytes);
+  Result<WrittenFile> WriteEnd();
+
+  const Context context_;
+  // Outlives the object that is written to it.
+  const std::shared_ptr<storage::ObjectStore> store_;
+  const std::string key_;
+  const Schema schema_;
+  const uint64_t max_buffered_bytes_;
+  const uint64_t page_bytes_;
+  std::vector<LeafColumn> leaves_;
+  std::unique_ptr<storage::ObjectWriter> object_;
+  MemoryReservation reservation_;
+  uint64_t num_rows_ = 0;
+  // What the builders take from the heap.
+  uint64_t buffered_bytes_ = 0;
+  // The first error after which the file cannot be completed.
+  Status failed_;
+};
+
+Status FileWriterImpl::AddLeaves() {
+  for (size_t i = 0; i < schema_.fields.size(); ++i) {
+    const Field& field = schema_.fields[i];
+    ARROW_ASSIGN_OR_RAISE(const auto arrow_field, ToArrow(field));
+    const auto add = [&](const Field& leaf, const arrow::DataType& type, std::string path,
+                         int child) {
+      LeafColumn& column = leaves_.emplace_back(std::move(path), LeafTypeOf(type));
+      column.top_level = i;
+      column.child = child;
+      column.field_id = leaf.id;
+    };
+    if (field.is_leaf()) {
+      add(field, *arrow_field->type(), field.name, -1);
+      continue;
+    }
+    for (size_t child = 0; child < field.children.size(); ++child) {
+      const Field& leaf = field.children[child];
+      add(leaf, *arrow_field->type()->field(static_cast<int>(child))->type(),
+          field.name + "." + leaf.name, static_cast<int>(child));
+    }
+  }
+  return Status::OK();
+}
+
+Status FileWriterImpl::Start() {
+  ARROW_RETURN_NOT_OK(AddLeaves());
+  ARROW_ASSIGN_OR_RAISE(reservation_, context_.memory->Reserve(0, "rows to be written"));
+  ARROW_ASSIGN_OR_RAISE(object_,
+                        store_->OpenWriter(context_, key_, storage::PutCondition::kIfAbsent));
+  return Status::OK();
+}
+
+// Everything that can be wrong with the rows is found before the first of them is taken.
+Result<std::vector<LeafArray>> FileWriterImpl::CheckBatch(const arrow::RecordBatch& batch) {
+  if (batch.num_columns() != static_cast<int>(schema_.fields.size())) {
+    return Error(ErrorCode::kInvalidArgument,
+                 "rows have another number of columns than the file: {} instead of {}",
+                 batch.num_columns(), schema_.fields.size());
+  }
+  for (int i = 0; i < batch.num_columns(); ++i) {
+    const Field& field = schema_.fields[i];
+    ARROW_RETURN_NOT_OK(CheckType(field, *batch.column(i)->type(), field.name));
+  }
+  std::vector<LeafArray> arrays;
+  arrays.reserve(leaves_.size());
+  for (const LeafColumn& leaf : leaves_) {
+    const Field& top_level = schema_.fields[leaf.top_level];
+    LeafArray array{StorageOf(batch.column(static_cast<int>(leaf.top_level)))};
+    bool nullable = top_level.nullable;
+    if (leaf.child >= 0) {
+      if (!nullable) {
+        ARROW_RETURN_NOT_OK(CheckNoNulls(*array.values, nullptr, top_level.name, num_rows_));
+      }
+      // The batch keeps the struct alive.
+      array.parent = static_cast<const arrow::StructArray*>(array.values.get());
+      array.values = StorageOf(array.parent->field(leaf.child));
+      nullable = top_level.children[leaf.child].nullable;
+    }
+    if (!nullable) {
+      ARROW_RETURN_NOT_OK(CheckNoNulls(*array.values, array.parent, leaf.path, num_rows_));
+    }
+    ARROW_RETURN_NOT_OK(CheckLengths(*array.values, leaf.path, num_rows_));
+    arrays.push_back(std::move(array));
+  }
+  return arrays;
+}
+
+Status FileWriterImpl::AppendLeaf(LeafColumn* leaf, const LeafArray& array) {
+  const int64_t end = array.values->length();
+  for (int64_t start = 0; start < end;) {
+    const int64_t count = leaf->builder.RowsThatFit(*array.values, start, end, page_bytes_);
+    if (count == 0) {
+      ARROW_RETURN_NOT_OK(WritePage(leaf));
+      continue;
+    }
+    const uint64_t before = leaf->builder.MemoryUse();
+    leaf->builder.Append(*array.values, array.parent, start, count);
+    buffered_bytes_ += leaf->builder.MemoryUse() - before;
+    start += count;
+    if (buffered_bytes_ >= max_buffered_bytes_) {
+      ARROW_RETURN_NOT_OK(Relieve(max_buffered_bytes_ / 2));
+    }
+  }
+  return Status::OK();
+}
+
+Result<ByteRange> FileWriterImpl::WriteBuffer(std::string_view bytes) {
+  static constexpr std::string_view kPadding =
+      "HHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHH";
+  static_assert(kPadding.size() == kBufferAlignment && kPadding[0] == kPadByte);
+  const uint64_t excess = object_->position() % kBufferAlignment;
+  if (excess != 0) {
+    ARROW_RETURN_NOT_OK(object_->Write(kPadding.substr(0, kBufferAlignment - excess)));
+  }
+  const ByteRange range{object_->position(), bytes.size()};
+  ARROW_RETURN_NOT_OK(object_->Write(bytes));
+  return range;
+}
+
+Status FileWriterImpl::WritePage(LeafColumn* leaf) {
+  if (leaf->builder.empty()) return Status::OK();
+  ARROW_RETURN_NOT_OK(context_.Check());
+  buffered_bytes_ -= leaf->builder.MemoryUse();
+  PageData page = leaf->builder.Take();
+  PageMetadata metadata;
+  metadata.num_rows = page.num_rows;
+  metadata.first_row = page.first_row;
+  ARROW_ASSIGN_OR_RAISE(EncodedPage encoded,
+                        EncodePage(leaf->builder.type(), leaf->child >= 0, std::move(page)));
+  metadata.layout = std::move(encoded.layout);
+  for (ByteBuffer& buffer : encoded.buffers) {
+    ARROW_ASSIGN_OR_RAISE(const ByteRange range, WriteBuffer(buffer.view()));
+    metadata.buffers.push_back(range);
+    buffer = ByteBuffer();
+  }
+  leaf->metadata.pages.push_back(std::move(metadata));
+  return Status::OK();
+}
+
+Status FileWriterImpl::Relieve(uint64_t bytes) {
+  std::vector<LeafColumn*> by_size(leaves_.size());
+  std::transform(leaves_.begin(), leaves_.end(), by_size.begin(),
+                 [](LeafColumn& leaf) { return &leaf; });
+  std::sort(by_size.begin(), by_size.end(), [](const LeafColumn* a, const LeafColumn* b) {
+    return a->builder.MemoryUse() > b->builder.MemoryUse();
+  });
+  for (LeafColumn* leaf : by_size) {
+    if (buffered_bytes_ <= bytes) break;
+    ARROW_RETURN_NOT_OK(WritePage(leaf));
+  }
+  return Status::OK();
+}
+
+Status FileWriterImpl::Reserve() {
+  const Status status = reservation_.Resize(static_cast<int64_t>(buffered_bytes_));
+  if (status.ok() || CodeOf(status) != ErrorCode::kOutOfMemory) return status;
+  // Others need the memory more than we need large pages.
+  ARROW_RETURN_NOT_OK(Relieve(0));
+  return reservation_.Resize(static_cast<int64_t>(buffered_bytes_));
+}
+
+Status FileWriterImpl::Write(const arrow::RecordBatch& batch) try {
+  ARROW_RETURN_NOT_OK(failed_);
+  ARROW_RETURN_NOT_OK(context_.Check());
+  ARROW_ASSIGN_OR_RAISE(const std::vector<LeafArray> arrays, CheckBatch(batch));
+  failed_ = [&] {
+    for (size_t i = 0; i < leaves_.size(); ++i) {
+      ARROW_RETURN_NOT_OK(AppendLeaf(&leaves_[i], arrays[i]));
+    }
+    return Reserve();
+  }();
+  ARROW_RETURN_NOT_OK(failed_);
+  num_rows_ += batch.num_rows();
+  return Status::OK();
+} catch (const std::bad_alloc&) {
+  failed_ = OutOfMemory(key_);
+  return failed_;
+}
+
+Result<WrittenFile> FileWriterImpl::WriteEnd() {
+  for (LeafColumn& leaf : leaves_) ARROW_RETURN_NOT_OK(WritePage(&leaf));
+  ARROW_RETURN_NOT_OK(reservation_.Resize(0));
+
+  pb::FileDescriptor descriptor;
+  SchemaToMessage(schema_, descriptor.mutable_schema());
+  descriptor.set_length(num_rows_);
+  std::string bytes;
+  if (!descriptor.AppendToString(&bytes)) {
+    return Error(ErrorCode::kInvalidArgument,
+                 "the schema cannot be serialized: is a name not UTF-8?, file '{}'", key_);
+  }
+  std::vector<ByteRange> global_buffers(1);
+  ARROW_ASSIGN_OR_RAISE(global_buffers[0], WriteBuffer(bytes));
+
+  FileFooter footer;
+  footer.column_metadata_start = object_->position();
+  WrittenFile file;
+  std::vector<ByteRange> columns;
+  for (const LeafColumn& leaf : leaves_) {
+    bytes.clear();
+    ARROW_RETURN_NOT_OK(leaf.metadata.EncodeTo(&bytes));
+    columns.push_back({object_->position(), bytes.size()});
+    ARROW_RETURN_NOT_OK(object_->Write(bytes));
+    file.field_ids.push_back(leaf.field_id);
+    file.column_indices.push_back(static_cast<int32_t>(file.column_indices.size()));
+  }
+  bytes.clear();
+  footer.column_table_start = object_->position();
+  EncodeOffsetTable(columns, &bytes);
+  footer.global_table_start = object_->position() + bytes.size();
+  EncodeOffsetTable(global_buffers, &bytes);
+  footer.num_global_buffers = static_cast<uint32_t>(global_buffers.size());
+  footer.num_columns = static_cast<uint32_t>(columns.size());
+  footer.major = kFileVersion22.major;
+  footer.minor = kFileVersion22.minor;
+  footer.EncodeTo(&bytes);
+  ARROW_RETURN_NOT_OK(object_->Write(bytes));
+
+  file.key = key_;
+  file.num_rows = num_rows_;
+  file.size_bytes = object_->position();
+  file.version = kFileVersion22;
+  ARROW_RETURN_NOT_OK(object_->Finish());
+  return file;
+}
+
+Result<WrittenFile> FileWriterImpl::Finish() try {
+  ARROW_RETURN_NOT_OK(failed_);
+  Result<WrittenFile> file = WriteEnd();
+  failed_ = file.ok() ? Error(ErrorCode::kInvalidArgument, "the file is finished: '{}'", key_)
+                      : file.status();
+  return file;
+} catch (const std::bad_alloc&) {
+  failed_ = OutOfMemory(key_);
+  return failed_;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileWriter>> FileWriter::Open(const Context& context,
+                                                     std::shared_ptr<storage::ObjectStore> store,
+                                                     const std::string& key, Schema schema,
+                                                     FileWriterOptions options) {
+  auto writer =
+      std::make_unique<FileWriterImpl>(context, std::move(store), key, std::move(schema), options);
+  ARROW_RETURN_NOT_OK(writer->Start());
+  return std::unique_ptr<FileWriter>(std::move(writer));
+}
+
+}  // namespace lake::format

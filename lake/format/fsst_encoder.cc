@@ -1,0 +1,260 @@
+#include "lake/format/fsst_encoder.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace lake::format {
+namespace {
+
+constexpr size_t kMaxSymbols = 255;
+constexpr uint8_t kEscape = 255;
+constexpr size_t kMaxSymbolLength = 8;
+constexpr size_t kTableBytes = 8 + 256 * 8 + 256;
+constexpr int kRounds = 5;
+constexpr size_t kSampleBytes = 16 * 1024;
+constexpr size_t kSampleSlice = 256;
+
+struct Symbol {
+  // Little-endian: the first byte of text is the lowest. Bytes above `length` are 0.
+  uint64_t bytes = 0;
+  uint32_t length = 0;
+
+  bool operator==(const Symbol&) const = default;
+};
+
+struct SymbolHash {
+  size_t operator()(const Symbol& symbol) const {
+    return (symbol.bytes ^ symbol.length) * 0x9e3779b97f4a7c15u >> 16;
+  }
+};
+
+constexpr uint64_t Mask(uint32_t length) {
+  return length >= 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * length)) - 1;
+}
+
+uint64_t LoadWord(const uint8_t* bytes) {
+  uint64_t word;
+  std::memcpy(&word, bytes, sizeof(word));
+  return word;
+}
+
+// Finds the symbol at the front of a text. Symbols of 3 and more bytes stand in a hash table by
+// their first three bytes, one per slot; shorter ones in a table by two bytes.
+class Matcher {
+ public:
+  Matcher() : long_(kSlots), short_(1 << 16) {}
+
+  // False if the symbol's slot is taken: add the better symbols first.
+  bool Add(const Symbol& symbol) {
+    const auto code = static_cast<uint8_t>(symbols_.size());
+    if (symbol.length >= 3) {
+      Long& slot = long_[Slot(symbol.bytes)];
+      if (slot.length != 0) return false;
+      slot = {symbol.bytes, Mask(symbol.length), symbol.length, code};
+    } else if (symbol.length == 2) {
+      short_[symbol.bytes] = {2, code};
+    } else {
+      single_[symbol.bytes] = {1, code};
+      for (uint32_t second = 0; second < 256; ++second) {
+        Short& entry = short_[symbol.bytes | second << 8];
+        if (entry.length < 2) entry = {1, code};
+      }
+    }
+    symbols_.push_back(symbol);
+    return true;
+  }
+
+  const std::vector<Symbol>& symbols() const { return symbols_; }
+
+  struct Match {
+    // 0: no symbol, the byte is escaped.
+    uint32_t length;
+    uint8_t code;
+  };
+
+  // REQUIRES: `rest` >= 1 bytes of text and 8 readable bytes at `text`.
+  Match Find(const uint8_t* text, size_t rest) const {
+    const uint64_t word = LoadWord(text);
+    const Long& candidate = long_[Slot(word)];
+    if ((word & candidate.mask) == candidate.bytes && candidate.length <= rest) {
+      return {candidate.length, candidate.code};
+    }
+    const Short& entry = rest >= 2 ? short_[word & 0xffff] : single_[word & 0xff];
+    return {entry.length, entry.code};
+  }
+
+ private:
+  static constexpr size_t kSlots = 2048;
+  struct Long {
+    uint64_t bytes = 1;  // matches nothing under an empty mask
+    uint64_t mask = 0;
+    uint32_t length = 0;
+    uint8_t code = 0;
+  };
+  struct Short {
+    uint8_t length = 0;
+    uint8_t code = 0;
+  };
+
+  static size_t Slot(uint64_t word) {
+    const uint64_t prefix = word & 0xffffff;
+    return (prefix * 0x9e3779b1u >> 15) & (kSlots - 1);
+  }
+
+  std::vector<Long> long_;
+  std::vector<Short> short_;
+  std::array<Short, 256> single_{};
+  std::vector<Symbol> symbols_;
+};
+
+using Text = std::pair<const uint8_t*, size_t>;
+
+// Slices from all over the page, each within one value.
+std::vector<Text> TakeSample(std::span<const uint32_t> offsets, std::span<const uint8_t> bytes) {
+  std::vector<Text> sample;
+  const size_t slices = kSampleBytes / kSampleSlice;
+  const size_t step = std::max(bytes.size() / slices, kSampleSlice);
+  for (size_t at = 0; at < bytes.size(); at += step) {
+    auto end = std::upper_bound(offsets.begin(), offsets.end(), static_cast<uint32_t>(at));
+    const size_t row_start = *(end - 1);
+    size_t position = at - row_start > kSampleSlice ? at : row_start;
+    size_t budget = kSampleSlice;
+    for (; budget != 0 && end != offsets.end(); ++end) {
+      const size_t length = std::min<size_t>(*end - position, budget);
+      if (length != 0) sample.emplace_back(bytes.data() + position, length);
+      budget -= length;
+      position = *end;
+    }
+  }
+  return sample;
+}
+
+// What the sample looks like in the symbols so far: each symbol (an escaped byte is one of length
+// 1) and each pair of neighbours is a candidate, worth the bytes that it covers.
+class Candidates {
+ public:
+  void Count(const Matcher& matcher, const std::vector<Text>& sample, bool with_pairs) {
+    for (const auto& [text, length] : sample) {
+      Symbol before;
+      for (size_t at = 0; at < length;) {
+        const Matcher::Match match = matcher.Find(text + at, length - at);
+        const Symbol symbol =
+            match.length != 0 ? matcher.symbols()[match.code] : Symbol{text[at], 1};
+        // A single byte saves its escape too.
+        gains_[symbol] += symbol.length == 1 ? kSingleByteGain : symbol.length;
+        if (with_pairs && before.length != 0 && before.length < kMaxSymbolLength) {
+          const uint32_t joined =
+              std::min<uint32_t>(before.length + symbol.length, kMaxSymbolLength);
+          const uint64_t bytes = before.bytes | symbol.bytes << (8 * before.length);
+          gains_[Symbol{bytes & Mask(joined), joined}] += joined;
+        }
+        before = symbol;
+        at += symbol.length;
+      }
+    }
+  }
+
+  Matcher Best() const {
+    std::vector<std::pair<uint64_t, Symbol>> ranked;
+    ranked.reserve(gains_.size());
+    for (const auto& [symbol, gain] : gains_) ranked.emplace_back(gain, symbol);
+    std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
+      if (a.first != b.first) return a.first > b.first;
+      if (a.second.length != b.second.length) return a.second.length > b.second.length;
+      return a.second.bytes < b.second.bytes;
+    });
+    Matcher matcher;
+    for (const auto& [gain, symbol] : ranked) {
+      if (matcher.symbols().size() == kMaxSymbols) break;
+      matcher.Add(symbol);
+    }
+    return matcher;
+  }
+
+ private:
+  static constexpr uint64_t kSingleByteGain = 4;
+  std::unordered_map<Symbol, uint64_t, SymbolHash> gains_;
+};
+
+Matcher Train(const std::vector<Text>& sample) {
+  Matcher matcher;
+  for (int round = 1; round <= kRounds; ++round) {
+    Candidates candidates;
+    candidates.Count(matcher, sample, /*with_pairs=*/round < kRounds);
+    matcher = candidates.Best();
+  }
+  return matcher;
+}
+
+// Returns the end of the codes; at most two bytes per byte of text.
+uint8_t* EncodeValue(const Matcher& matcher, const uint8_t* text, size_t length, uint8_t* out) {
+  while (length != 0) {
+    const Matcher::Match match = matcher.Find(text, length);
+    if (match.length == 0) {
+      *out++ = kEscape;
+      *out++ = *text++;
+      --length;
+      continue;
+    }
+    *out++ = match.code;
+    text += match.length;
+    length -= match.length;
+  }
+  return out;
+}
+
+bool SampleShrinks(const Matcher& matcher, const std::vector<Text>& sample) {
+  std::array<uint8_t, 2 * kSampleSlice> codes;
+  size_t plain = 0;
+  size_t encoded = 0;
+  for (const auto& [text, length] : sample) {
+    plain += length;
+    encoded += EncodeValue(matcher, text, length, codes.data()) - codes.data();
+  }
+  return encoded < plain - plain / 16;
+}
+
+std::string SerializeTable(const std::vector<Symbol>& symbols) {
+  constexpr uint64_t kMagic = uint64_t{0x46535354} << 32;
+  constexpr uint64_t kEnabled = uint64_t{1} << 24;
+  const uint64_t header = kMagic | kEnabled | symbols.size();
+  std::string table(reinterpret_cast<const char*>(&header), sizeof(header));
+  for (const Symbol& symbol : symbols) {
+    table.append(reinterpret_cast<const char*>(&symbol.bytes), sizeof(symbol.bytes));
+  }
+  for (const Symbol& symbol : symbols) table.push_back(static_cast<char>(symbol.length));
+  table.resize(kTableBytes, '\0');
+  return table;
+}
+
+}  // namespace
+
+std::optional<FsstText> EncodeFsst(std::span<const uint32_t> offsets,
+                                   std::span<const uint8_t> bytes) {
+  const std::vector<Text> sample = TakeSample(offsets, bytes);
+  const Matcher matcher = Train(sample);
+  if (!SampleShrinks(matcher, sample)) return std::nullopt;
+
+  FsstText result;
+  result.symbol_table = SerializeTable(matcher.symbols());
+  const size_t count = offsets.size() - 1;
+  uint32_t* const ends =
+      reinterpret_cast<uint32_t*>(result.offsets.Extend(offsets.size() * sizeof(uint32_t)));
+  uint8_t* const start = result.codes.Extend(2 * bytes.size());
+  uint8_t* out = start;
+  ends[0] = 0;
+  for (size_t i = 0; i < count; ++i) {
+    out = EncodeValue(matcher, bytes.data() + offsets[i], offsets[i + 1] - offsets[i], out);
+    ends[i + 1] = static_cast<uint32_t>(out - start);
+  }
+  result.codes.Truncate(out - start);
+  if (result.codes.size() + kTableBytes >= bytes.size()) return std::nullopt;
+  return result;
+}
+
+}  // namespace lake::format
