@@ -1,6 +1,7 @@
 #include "lake/format/constant_encoder_internal.h"
 
 #include <array>
+#include <bit>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -33,7 +34,8 @@ bool AllValidEqual(const LeafType& type, const PageData& page) {
 // Whether nulls cost less in another layout: every kind but wide fixed values packs a repeated
 // value into next to nothing there.
 bool LevelsAreTooLarge(const LeafType& type, const PageData& page, const PageLevels& levels) {
-  const bool packs_well = type.kind == Kind::kVariable || type.width <= 8 || type.width == 16;
+  const bool packs_well =
+      type.kind == Kind::kVariable || (type.width <= 16 && std::has_single_bit(type.width));
   return !levels.levels.empty() && packs_well && page.num_rows > kMostRowsWithLevels;
 }
 

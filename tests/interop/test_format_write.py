@@ -10,7 +10,7 @@ import lance.file
 import pyarrow as pa
 import pytest
 from conftest import BUILD_DIR, ROOT
-from type_table import TYPES, difference, patterns, tables
+from type_table import TYPES, compare, patterns, tables
 
 WRITE = BUILD_DIR / "bin/lake_interop_write"
 # A pylance of the time when version 2.2 was young; scripts/setup makes it.
@@ -43,13 +43,6 @@ def upstream_size(column, path):
     return path.stat().st_size
 
 
-def compare(expected, actual):
-    """Texts of the columns that differ."""
-    assert expected.column_names == actual.column_names
-    pairs = ((name, expected[name].combine_chunks(), actual[name].combine_chunks()) for name in expected.column_names)
-    return [f"{name}: {text}" for name, a, b in pairs if (text := difference(a, b))]
-
-
 PATTERNS = list(patterns())
 PATTERN_IDS = ["-".join(map(str, pattern)) for pattern in PATTERNS]
 
@@ -74,7 +67,7 @@ OLD_READER = """
 import sys, lance, pyarrow as pa
 from lance.file import LanceFileReader
 sys.path.insert(0, sys.argv[1])
-from test_format_write import compare
+from type_table import compare
 cells = failed = 0
 for stem in sys.argv[2:]:
     expected = pa.ipc.open_stream(stem + ".arrow").read_all()
@@ -92,13 +85,15 @@ def test_old_upstream_reads_every_cell(tmp_path):
     stems = []
     for nulls, rows, shape in patterns(rows=(0, 1, 1000, 20_000)):
         for i, table in enumerate(tables(nulls, rows, shape)):
+            # Upstream 4 itself does not read a zone that holds a colon.
+            table = table.select([name for name in table.column_names if "+05:30" not in name])
             stem = tmp_path / f"{nulls}-{rows}-{shape}-{i}"
             write(table, stem.with_suffix(".lance"))
             with pa.OSFile(f"{stem}.arrow", "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
                 writer.write_table(table)
             stems.append(str(stem))
     result = subprocess.run([OLD_PYTHON, "-c", OLD_READER, pathlib.Path(__file__).parent, *stems], capture_output=True, text=True,
-                            timeout=600, check=False, env={**os.environ, "PYTHONPATH": str(ROOT / "tests")})
+                            timeout=600, check=False)
     print(result.stdout)
     assert result.returncode == 0, result.stderr[-2000:]
 

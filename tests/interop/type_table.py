@@ -239,3 +239,10 @@ def difference(expected: pa.Array, actual: pa.Array) -> str:
     valid = expected.is_valid()
     unequal = pc.index(pc.and_(valid, pc.fill_null(pc.not_equal(expected, actual), False)), True).as_py()
     return f"row {unequal}: {str(actual[unequal].as_py())[:60]!r} instead of {str(expected[unequal].as_py())[:60]!r}"
+
+
+def compare(expected: pa.Table, actual: pa.Table) -> list:
+    """What differs, one text per column."""
+    assert expected.column_names == actual.column_names
+    pairs = ((name, expected[name].combine_chunks(), actual[name].combine_chunks()) for name in expected.column_names)
+    return [f"{name}: {text}" for name, a, b in pairs if (text := difference(a, b))]
