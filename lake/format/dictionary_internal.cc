@@ -1,0 +1,143 @@
+#include "lake/format/dictionary_internal.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "lake/format/text_check.h"
+
+namespace lake::format {
+namespace {
+
+template <typename Word>
+void Gather(const uint8_t* items, const uint32_t* indices, uint64_t count, uint8_t* out) {
+  for (uint64_t i = 0; i < count; ++i) {
+    std::memcpy(out + i * sizeof(Word), items + uint64_t{indices[i]} * sizeof(Word), sizeof(Word));
+  }
+}
+
+struct Word128 {
+  uint64_t halves[2];
+};
+
+}  // namespace
+
+Result<PageDictionary> PageDictionary::DecodeFrom(const pb::CompressiveEncoding& encoding,
+                                                  std::string_view bytes, uint64_t num_items,
+                                                  const LeafType& type, arrow::MemoryPool* pool) {
+  PageDictionary dictionary;
+  dictionary.num_items_ = num_items;
+  if (num_items > MaxBlockValues(encoding, bytes.size())) {
+    return Error(ErrorCode::kCorrupt, "dictionary of {} values in {} bytes", num_items,
+                 bytes.size());
+  }
+  if (type.kind == LeafType::Kind::kVariable) {
+    ARROW_ASSIGN_OR_RAISE(dictionary.variable_,
+                          DecodeVariableBlock(encoding, bytes, num_items, pool));
+    const VariableBlock& block = dictionary.variable_;
+    const std::string_view text(reinterpret_cast<const char*>(block.bytes->data()),
+                                static_cast<size_t>(block.bytes->size()));
+    if (type.is_text && !AllUtf8(block.offsets.data(), num_items, text)) {
+      return Error(ErrorCode::kCorrupt, "a string of the dictionary is not UTF-8");
+    }
+    return dictionary;
+  }
+  if (type.kind != LeafType::Kind::kFixed || type.item_bits % 8 != 0) {
+    return Error(ErrorCode::kUnsupported, "dictionaries of type {} are not read",
+                 type.is_text ? "string" : "bool or list");
+  }
+  ARROW_ASSIGN_OR_RAISE(
+      dictionary.fixed_,
+      arrow::AllocateBuffer(static_cast<int64_t>(num_items * (type.item_bits / 8)), pool));
+  ARROW_RETURN_NOT_OK(DecodeFixedBlock(encoding, bytes, num_items, 0, num_items, type.item_bits,
+                                       pool, dictionary.fixed_->mutable_data()));
+  return dictionary;
+}
+
+Status PageDictionary::CheckIndices(uint32_t* indices, const uint16_t* levels,
+                                    uint64_t count) const {
+  uint32_t highest = 0;
+  for (uint64_t i = 0; i < count; ++i) highest = std::max(highest, indices[i]);
+  if (highest < num_items_) return Status::OK();
+  for (uint64_t i = 0; i < count; ++i) {
+    if (indices[i] < num_items_) continue;
+    if (levels == nullptr || levels[i] == 0) {
+      return Error(ErrorCode::kCorrupt, "index {} into a dictionary of {} values", indices[i],
+                   num_items_);
+    }
+    indices[i] = 0;
+  }
+  return Status::OK();
+}
+
+template <typename Offset>
+Status PageDictionary::AppendVariable(const uint32_t* indices, uint64_t count,
+                                      LeafBuilder* builder) const {
+  const uint32_t* const offsets = variable_.offsets.data();
+  uint64_t total = 0;
+  for (uint64_t i = 0; i < count; ++i) total += offsets[indices[i] + 1] - offsets[indices[i]];
+  ARROW_RETURN_NOT_OK(builder->ReserveBytes(total));
+  // Short values are copied in whole steps of 16 bytes: the dictionary is padded and the builder
+  // has slack.
+  constexpr uint32_t kStep = 16;
+  static_assert(LeafBuilder::kSlack >= kStep);
+  const uint8_t* const items = variable_.bytes->data();
+  Offset* const ends = builder->NextEnds<Offset>();
+  uint8_t* out = builder->variable_end();
+  uint64_t end = builder->variable_size();
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint32_t start = offsets[indices[i]];
+    const uint32_t length = offsets[indices[i] + 1] - start;
+    if (length <= kStep) {
+      std::memcpy(out, items + start, kStep);
+    } else {
+      std::memcpy(out, items + start, length);
+    }
+    out += length;
+    end += length;
+    ends[i] = static_cast<Offset>(end);
+  }
+  builder->CommitVariable(count, end);
+  return Status::OK();
+}
+
+Status PageDictionary::Append(uint32_t* indices, const uint16_t* levels, uint64_t count,
+                              LeafBuilder* builder) const {
+  ARROW_RETURN_NOT_OK(CheckIndices(indices, levels, count));
+  if (num_items_ == 0) {
+    builder->AppendZeros(count);
+    return Status::OK();
+  }
+  const LeafType& type = builder->type();
+  if (type.kind == LeafType::Kind::kVariable) {
+    return type.offset_bits == 32 ? AppendVariable<int32_t>(indices, count, builder)
+                                  : AppendVariable<int64_t>(indices, count, builder);
+  }
+  const uint8_t* const items = fixed_->data();
+  const uint64_t width = type.value_bits() / 8;
+  uint8_t* const out = builder->AppendFixed(count);
+  switch (width) {
+    case 4:
+      Gather<uint32_t>(items, indices, count, out);
+      break;
+    case 8:
+      Gather<uint64_t>(items, indices, count, out);
+      break;
+    case 16:
+      Gather<Word128>(items, indices, count, out);
+      break;
+    default:
+      for (uint64_t i = 0; i < count; ++i) {
+        std::memcpy(out + i * width, items + indices[i] * width, width);
+      }
+  }
+  return Status::OK();
+}
+
+size_t PageDictionary::MemoryUse() const {
+  size_t bytes = sizeof(*this) + variable_.offsets.capacity() * sizeof(uint32_t);
+  if (fixed_ != nullptr) bytes += static_cast<size_t>(fixed_->capacity());
+  if (variable_.bytes != nullptr) bytes += static_cast<size_t>(variable_.bytes->capacity());
+  return bytes;
+}
+
+}  // namespace lake::format

@@ -1,0 +1,359 @@
+#include "lake/format/mini_block_values_internal.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "lake/base/checked.h"
+#include "lake/format/bitpacking.h"
+#include "lake/format/block_decoder_internal.h"
+#include "lake/format/container.h"
+#include "lake/format/fuzz_mutant.h"
+
+namespace lake::format {
+namespace {
+
+constexpr uint64_t kMaxDecompressedChunk = 64 << 20;
+
+const uint8_t* Bytes(std::string_view view) {
+  return reinterpret_cast<const uint8_t*>(view.data());
+}
+
+Status TooShort(std::string_view encoding, uint64_t has, uint64_t values) {
+  return Error(ErrorCode::kCorrupt, "{} chunk has {} bytes, too few for its {} values", encoding,
+               has, values);
+}
+
+Status Refuse(const pb::CompressiveEncoding& encoding, const LeafType& type) {
+  return Error(ErrorCode::kUnsupported, "mini-block encoding {} of {} is not read",
+               EncodingName(encoding),
+               type.kind == LeafType::Kind::kVariable ? "strings"
+               : type.kind == LeafType::Kind::kList   ? "lists"
+                                                      : fmt::format("{} bits", type.item_bits));
+}
+
+template <typename T>
+Status DecodeBitpacked(std::string_view buffer, uint64_t total, uint64_t from, uint64_t count,
+                       uint8_t* out) {
+  if (total > kBitpackBlock) {
+    return Error(ErrorCode::kCorrupt, "InlineBitpacking chunk has {} values", total);
+  }
+  if (buffer.size() < sizeof(T)) return TooShort("InlineBitpacking", buffer.size(), total);
+  const uint64_t width = LoadLittle<T>(buffer.data());
+  if (width > 8 * sizeof(T) ||
+      buffer.size() - sizeof(T) < PackedBlockBytes(static_cast<unsigned>(width))) {
+    return Error(ErrorCode::kCorrupt, "InlineBitpacking chunk of {} bytes has values of {} bits",
+                 buffer.size(), width);
+  }
+  const uint8_t* const packed = Bytes(buffer) + sizeof(T);
+  if (count == kBitpackBlock) {
+    UnpackBlock(packed, static_cast<unsigned>(width), reinterpret_cast<T*>(out));
+    return Status::OK();
+  }
+  T values[kBitpackBlock];
+  UnpackBlock(packed, static_cast<unsigned>(width), values);
+  std::memcpy(out, values + from, count * sizeof(T));
+  return Status::OK();
+}
+
+// Run values, and run lengths of one byte. Older writers let the last run pass the chunk's end.
+template <typename T>
+Status DecodeRuns(std::string_view values, std::string_view lengths, uint64_t total, uint64_t from,
+                  uint64_t count, uint8_t* out) {
+  const uint64_t runs = std::min<uint64_t>(values.size() / sizeof(T), lengths.size());
+  const uint64_t end = from + count;
+  uint64_t row = 0;
+  for (uint64_t i = 0; i < runs && row < end; ++i) {
+    const uint64_t length = Bytes(lengths)[i];
+    if (length == 0) return Error(ErrorCode::kCorrupt, "Rle chunk has a run of length 0");
+    const uint64_t begin = std::max(row, from);
+    row += length;
+    const uint64_t stop = std::min(row, end);
+    if (begin >= stop) continue;
+    const T value = LoadLittle<T>(values.data() + i * sizeof(T));
+    std::fill_n(reinterpret_cast<T*>(out) + (begin - from), stop - begin, value);
+  }
+  if (row < end) {
+    return Error(ErrorCode::kCorrupt, "Rle chunk of {} values ends after {}", total, row);
+  }
+  return Status::OK();
+}
+
+// Byte p of value i lies at p * total + i.
+template <typename T>
+Status DecodeSplit(std::string_view buffer, uint64_t total, uint64_t from, uint64_t count,
+                   uint8_t* out) {
+  if (buffer.size() / sizeof(T) < total) {
+    return TooShort("ByteStreamSplit", buffer.size(), total);
+  }
+  for (size_t plane = 0; plane < sizeof(T); ++plane) {
+    const char* const in = buffer.data() + plane * total + from;
+    for (uint64_t i = 0; i < count; ++i) {
+      out[i * sizeof(T) + plane] = static_cast<uint8_t>(in[i]);
+    }
+  }
+  return Status::OK();
+}
+
+}  // namespace
+
+Result<MiniBlockValues> MiniBlockValues::From(const pb::CompressiveEncoding& encoding,
+                                              const LeafType& type, uint64_t num_buffers) {
+  MiniBlockValues values;
+  values.type_ = type;
+  const pb::CompressiveEncoding* inner = &encoding;
+  if (encoding.has_general()) {
+    ARROW_ASSIGN_OR_RAISE(values.general_, CodecOf(encoding.general().compression()));
+    inner = &encoding.general().values();
+  }
+  switch (type.kind) {
+    case LeafType::Kind::kFixed:
+      ARROW_RETURN_NOT_OK(values.SetFixed(*inner));
+      break;
+    case LeafType::Kind::kList:
+      ARROW_RETURN_NOT_OK(values.SetList(*inner));
+      break;
+    case LeafType::Kind::kVariable:
+      ARROW_RETURN_NOT_OK(values.SetVariable(*inner));
+      break;
+  }
+  if (num_buffers != values.num_buffers_) {
+    return Error(ErrorCode::kCorrupt, "chunks of {} have {} value buffers, not {}",
+                 EncodingName(*inner), num_buffers, values.num_buffers_);
+  }
+  return values;
+}
+
+Result<MiniBlockValues> MiniBlockValues::ForIndices(const pb::CompressiveEncoding& encoding,
+                                                    uint64_t num_buffers) {
+  LeafType type;
+  type.item_bits = 32;
+  return From(encoding, type, num_buffers);
+}
+
+Status MiniBlockValues::SetFixed(const pb::CompressiveEncoding& encoding) {
+  const uint32_t bits = type_.item_bits;
+  const bool is_word = bits == 8 || bits == 16 || bits == 32 || bits == 64;
+  if (encoding.has_flat()) {
+    codec_ = Codec::kFlat;
+    return ExpectFlat(encoding, bits, "values");
+  }
+  if (encoding.has_inline_bitpacking() && is_word && !encoding.inline_bitpacking().has_values()) {
+    codec_ = Codec::kBitpacked;
+    const uint64_t stored = encoding.inline_bitpacking().uncompressed_bits_per_value();
+    if (stored == bits) return Status::OK();
+    return Error(ErrorCode::kCorrupt, "InlineBitpacking has values of {} bits, not {}", stored,
+                 bits);
+  }
+  if (encoding.has_rle() && is_word) {
+    codec_ = Codec::kRle;
+    num_buffers_ = 2;
+    ARROW_RETURN_NOT_OK(ExpectFlat(encoding.rle().values(), bits, "Rle values"));
+    return ExpectFlat(encoding.rle().run_lengths(), 8, "Rle run lengths");
+  }
+  if (encoding.has_byte_stream_split() && (bits == 32 || bits == 64)) {
+    codec_ = Codec::kByteStreamSplit;
+    return ExpectFlat(encoding.byte_stream_split().values(), bits, "ByteStreamSplit values");
+  }
+  return Refuse(encoding, type_);
+}
+
+Status MiniBlockValues::SetList(const pb::CompressiveEncoding& encoding) {
+  if (!encoding.has_fixed_size_list()) return Refuse(encoding, type_);
+  const pb::FixedSizeList& list = encoding.fixed_size_list();
+  if (list.items_per_value() != type_.list_size) {
+    return Error(ErrorCode::kCorrupt, "lists have {} items, not {}", list.items_per_value(),
+                 type_.list_size);
+  }
+  item_validity_ = list.has_validity();
+  num_buffers_ = item_validity_ ? 2 : 1;
+  if (list.values().has_constant() && !list.values().constant().has_value() && item_validity_) {
+    // All items are null.
+    codec_ = Codec::kZeros;
+    num_buffers_ = 1;
+    return Status::OK();
+  }
+  codec_ = Codec::kFlat;
+  return ExpectFlat(list.values(), type_.item_bits, "list items");
+}
+
+Status MiniBlockValues::SetVariable(const pb::CompressiveEncoding& encoding) {
+  const pb::CompressiveEncoding* inner = &encoding;
+  codec_ = Codec::kVariable;
+  if (encoding.has_fsst()) {
+    ARROW_ASSIGN_OR_RAISE(fsst_, FsstDecoder::DecodeFrom(encoding.fsst().symbol_table()));
+    if (fsst_.enabled()) codec_ = Codec::kFsst;
+    inner = &encoding.fsst().values();
+  }
+  if (!inner->has_variable() || inner->variable().has_values()) return Refuse(*inner, type_);
+  const pb::CompressiveEncoding& offsets = inner->variable().offsets();
+  stored_offset_bits_ = offsets.flat().bits_per_value() == 64 ? 64 : 32;
+  return ExpectFlat(offsets, stored_offset_bits_, "string offsets");
+}
+
+Status MiniBlockValues::Decompress(uint64_t total, std::span<std::string_view> buffers,
+                                   DecodeScratch* scratch) const {
+  if (!general_) return Status::OK();
+  uint64_t max_size = kMaxDecompressedChunk;
+  if (codec_ == Codec::kFlat || codec_ == Codec::kByteStreamSplit) {
+    max_size = CheckedMul(total, type_.value_bits()).value_or(max_size) / 8 + 8;
+  }
+  ARROW_ASSIGN_OR_RAISE(
+      const CompressedBuffer compressed,
+      CompressedBuffer::Open(*general_, buffers[0], std::min(max_size, kMaxDecompressedChunk)));
+  scratch->decompressed.resize(compressed.decoded_size);
+  ARROW_RETURN_NOT_OK(compressed.Decode(scratch->decompressed.data()));
+  buffers[0] = {reinterpret_cast<const char*>(scratch->decompressed.data()),
+                scratch->decompressed.size()};
+  return Status::OK();
+}
+
+Status MiniBlockValues::DecodeWords(std::span<const std::string_view> buffers, uint64_t total,
+                                    uint64_t from, uint64_t count, uint8_t* out) const {
+  const auto decode = [&](auto word) -> Status {
+    using T = decltype(word);
+    switch (codec_) {
+      case Codec::kBitpacked:
+        return DecodeBitpacked<T>(buffers[0], total, from, count, out);
+      case Codec::kRle:
+        return DecodeRuns<T>(buffers[0], buffers[1], total, from, count, out);
+      case Codec::kByteStreamSplit:
+        return DecodeSplit<T>(buffers[0], total, from, count, out);
+      default:
+        if (buffers[0].size() / sizeof(T) < total)
+          return TooShort("Flat", buffers[0].size(), total);
+        if (count > 0) {
+          std::memcpy(out, buffers[0].data() + from * sizeof(T), count * sizeof(T));
+        }
+        return Status::OK();
+    }
+  };
+  switch (type_.item_bits) {
+    case 8:
+      return decode(uint8_t{});
+    case 16:
+      return decode(uint16_t{});
+    case 32:
+      return decode(uint32_t{});
+    default:
+      return decode(uint64_t{});
+  }
+}
+
+Status MiniBlockValues::AppendFixed(std::span<const std::string_view> buffers, uint64_t total,
+                                    std::span<const RowRange> ranges, DecodeScratch* scratch,
+                                    LeafBuilder* builder) const {
+  if (codec_ == Codec::kFlat) {
+    const std::string_view values = buffers.back();
+    const auto bits = CheckedMul(total, type_.value_bits());
+    if (!bits || CeilDiv<uint64_t>(*bits, 8) > values.size()) {
+      return TooShort("Flat", values.size(), total);
+    }
+    for (const RowRange& range : ranges) {
+      builder->AppendBits(Bytes(values), range.start * type_.value_bits(), range.count);
+    }
+    return Status::OK();
+  }
+  if (codec_ == Codec::kZeros) {
+    for (const RowRange& range : ranges) builder->AppendZeros(range.count);
+    return Status::OK();
+  }
+  if (ranges.size() == 1) {
+    return DecodeWords(buffers, total, ranges[0].start, ranges[0].count,
+                       builder->AppendFixed(ranges[0].count));
+  }
+  // The whole span is decoded once; the ranges are picked from it.
+  const uint64_t width = type_.item_bits / 8;
+  const uint64_t from = ranges.front().start;
+  const uint64_t count = ranges.back().end() - from;
+  scratch->words.resize(count * width);
+  ARROW_RETURN_NOT_OK(DecodeWords(buffers, total, from, count, scratch->words.data()));
+  for (const RowRange& range : ranges) {
+    std::memcpy(builder->AppendFixed(range.count),
+                scratch->words.data() + (range.start - from) * width, range.count * width);
+  }
+  return Status::OK();
+}
+
+// total + 1 offsets from the buffer's start, then the bytes.
+template <typename Stored, typename Offset>
+Status MiniBlockValues::AppendVariable(std::string_view buffer, uint64_t total,
+                                       const RowRange& range, LeafBuilder* builder) const {
+  const uint64_t table = (total + 1) * sizeof(Stored);
+  if (buffer.size() < table) return TooShort("Variable", buffer.size(), total);
+  const char* const stored = buffer.data() + range.start * sizeof(Stored);
+  const uint64_t first = LoadLittle<Stored>(stored);
+  bool ascending = first >= table;
+  uint64_t last = first;
+  for (uint64_t i = 1; i <= range.count; ++i) {
+    const uint64_t offset = LoadLittle<Stored>(stored + i * sizeof(Stored));
+    ascending &= offset >= last;
+    last = offset;
+  }
+  if ((!ascending || last > buffer.size()) &&
+      !FuzzMutantDrops(FuzzMutant::kMiniBlockVariableOffsets)) {
+    return Error(ErrorCode::kCorrupt, "string offsets do not ascend within their chunk");
+  }
+  const uint64_t base = builder->variable_size();
+  if (codec_ == Codec::kVariable) {
+    ARROW_RETURN_NOT_OK(builder->ReserveBytes(last - first));
+    if (last > first) std::memcpy(builder->variable_end(), buffer.data() + first, last - first);
+    Offset* const ends = builder->NextEnds<Offset>();
+    const uint64_t shift = base - first;
+    for (uint64_t i = 0; i < range.count; ++i) {
+      ends[i] = static_cast<Offset>(LoadLittle<Stored>(stored + (i + 1) * sizeof(Stored)) + shift);
+    }
+    builder->CommitVariable(range.count, base + (last - first));
+    return Status::OK();
+  }
+  ARROW_RETURN_NOT_OK(
+      builder->ReserveBytes(FsstDecoder::MaxDecodedSize(last - first) + FsstDecoder::kSlack));
+  Offset* const ends = builder->NextEnds<Offset>();
+  uint8_t* const start = builder->variable_end();
+  uint8_t* out = start;
+  uint64_t from = first;
+  for (uint64_t i = 0; i < range.count; ++i) {
+    const uint64_t to = LoadLittle<Stored>(stored + (i + 1) * sizeof(Stored));
+    out = fsst_.Decode(buffer.substr(from, to - from), out);
+    if (out == nullptr) {
+      return Error(ErrorCode::kCorrupt, "FSST codes are not of the page's symbol table");
+    }
+    from = to;
+    ends[i] = static_cast<Offset>(base + static_cast<uint64_t>(out - start));
+  }
+  builder->CommitVariable(range.count, base + static_cast<uint64_t>(out - start));
+  return Status::OK();
+}
+
+Status MiniBlockValues::Append(std::span<const std::string_view> buffers, uint64_t total,
+                               std::span<const RowRange> ranges, DecodeScratch* scratch,
+                               LeafBuilder* builder) const {
+  if (type_.kind != LeafType::Kind::kVariable) {
+    if (item_validity_) {
+      const auto bits = CheckedMul<uint64_t>(total, type_.list_size);
+      if (!bits || CeilDiv<uint64_t>(*bits, 8) > buffers[0].size()) {
+        return TooShort("item validity", buffers[0].size(), total);
+      }
+      for (const RowRange& range : ranges) {
+        ARROW_RETURN_NOT_OK(builder->item_validity().AppendBits(
+            Bytes(buffers[0]), range.start * type_.list_size, range.count * type_.list_size));
+      }
+    } else if (type_.kind == LeafType::Kind::kList) {
+      for (const RowRange& range : ranges) {
+        builder->item_validity().AppendValid(range.count * type_.list_size);
+      }
+    }
+    return AppendFixed(buffers, total, ranges, scratch, builder);
+  }
+  for (const RowRange& range : ranges) {
+    const bool wide = type_.offset_bits == 64;
+    ARROW_RETURN_NOT_OK(
+        stored_offset_bits_ == 32
+            ? (wide ? AppendVariable<uint32_t, int64_t>(buffers[0], total, range, builder)
+                    : AppendVariable<uint32_t, int32_t>(buffers[0], total, range, builder))
+            : (wide ? AppendVariable<uint64_t, int64_t>(buffers[0], total, range, builder)
+                    : AppendVariable<uint64_t, int32_t>(buffers[0], total, range, builder)));
+  }
+  return Status::OK();
+}
+
+}  // namespace lake::format

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lake/base/context.h"
+#include "lake/format/column_metadata_internal.h"
+#include "lake/format/leaf_builder.h"
+#include "lake/format/leaf_type.h"
+#include "lake/format/level_scheme_internal.h"
+#include "lake/format/row_selection.h"
+#include "lake/storage/object_store.h"
+
+namespace lake::format {
+
+/// Byte ranges of one file, gathered from many pages so that one request reads them all.
+class RangeReads {
+ public:
+  /// Asks for `range`; Get with the returned number gives its bytes after Fetch.
+  size_t Add(ByteRange range);
+  /// Reads everything that was added.
+  Status Fetch(const Context& context, storage::ObjectStore* store, const std::string& key);
+  /// REQUIRES: Fetch succeeded after Add.
+  std::string_view Get(size_t number) const;
+
+ private:
+  std::vector<ByteRange> ranges_;
+  std::vector<std::shared_ptr<arrow::Buffer>> buffers_;
+};
+
+/// What a page needs in memory before rows can be found in it, kept between reads: tables of
+/// chunks, dictionaries, symbol tables. Immutable.
+class PageState {
+ public:
+  virtual ~PageState() = default;
+  /// Bytes that it takes, about.
+  virtual size_t MemoryUse() const = 0;
+};
+
+/// Memory that decoding one column uses over and over.
+struct DecodeScratch {
+  std::vector<uint16_t> levels;
+  std::vector<uint32_t> indices;
+  std::vector<uint8_t> words;
+  std::vector<uint8_t> decompressed;
+  std::vector<RowRange> ranges;
+};
+
+/// One page, and the rows that are wanted of it.
+struct PageTask {
+  /// Keeps `page` alive.
+  std::shared_ptr<const ColumnMetadata> column;
+  const PageMetadata* page = nullptr;
+  LeafType type;
+  LevelScheme levels;
+  /// Numbered from the page's first row; not empty.
+  RowSelection rows;
+  arrow::MemoryPool* pool = nullptr;
+
+  bool whole_page() const { return rows.num_rows() == page->num_rows; }
+};
+
+/// Decodes one page within one call of FileReader::Read. Steps: PlanState, fetch, PlanData, fetch,
+/// Decode. Every method gives kCorrupt or kUnsupported with the reason; the caller adds file,
+/// column and page. Used by one thread.
+class PageRead {
+ public:
+  virtual ~PageRead() = default;
+
+  /// Asks for what must be known before the wanted rows can be located. `cached` is what state()
+  /// gave in an earlier read of this page, or null.
+  virtual Status PlanState(std::shared_ptr<const PageState> cached, RangeReads* reads) = 0;
+  /// Asks for the bytes that hold the wanted rows.
+  virtual Status PlanData(const RangeReads& state, RangeReads* reads) = 0;
+  /// Appends the wanted rows, values and validity, to `builder`.
+  virtual Status Decode(const RangeReads& state, const RangeReads& data, DecodeScratch* scratch,
+                        LeafBuilder* builder) = 0;
+  /// What is worth keeping for later reads, after PlanData; null if nothing is.
+  virtual std::shared_ptr<const PageState> state() const { return nullptr; }
+};
+
+/// Makes the decoder for the layout of `task.page`; kUnsupported, by name, for a layout that is not
+/// read. Fills in `task.levels`. `in_struct` says if the leaf is a struct's child.
+Result<std::unique_ptr<PageRead>> MakePageRead(PageTask task, bool in_struct);
+
+Result<std::unique_ptr<PageRead>> MakeMiniBlockRead(PageTask task);
+Result<std::unique_ptr<PageRead>> MakeFullZipRead(PageTask task);
+Result<std::unique_ptr<PageRead>> MakeConstantRead(PageTask task);
+
+}  // namespace lake::format
