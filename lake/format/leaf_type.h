@@ -31,6 +31,12 @@ struct LeafType {
   bool is_text = false;
   std::shared_ptr<arrow::DataType> type;
 
+  /// True if values of both lie alike, so that a column of one can be read as the other.
+  bool SameLayout(const LeafType& other) const {
+    return kind == other.kind && item_bits == other.item_bits && list_size == other.list_size &&
+           offset_bits == other.offset_bits && is_text == other.is_text;
+  }
+
   uint64_t value_bits() const { return uint64_t{item_bits} * list_size; }
 
   /// kUnsupported, naming the type, for a type that has no leaf column in this version.

@@ -21,6 +21,8 @@ constexpr uint64_t kChunkAlignment = 8;
 
 // Where the chunks of a page lie, and which rows they hold.
 struct MiniBlockState : PageState {
+  using PageState::PageState;
+
   // One more entry than there are chunks.
   std::vector<uint64_t> byte_start;
   std::vector<uint64_t> row_start;
@@ -132,8 +134,10 @@ Status MiniBlockRead::CheckLayout() const {
 }
 
 Status MiniBlockRead::PlanState(std::shared_ptr<const PageState> cached, RangeReads* reads) {
-  state_ = std::static_pointer_cast<const MiniBlockState>(std::move(cached));
-  if (state_ != nullptr) return Status::OK();
+  if (cached != nullptr && cached->type().SameLayout(task_.type)) {
+    state_ = std::static_pointer_cast<const MiniBlockState>(std::move(cached));
+    return Status::OK();
+  }
   words_read_ = reads->Add(task_.page->buffers[0]);
   if (layout_.has_dictionary()) dictionary_read_ = reads->Add(task_.page->buffers[2]);
   if (task_.whole_page()) early_read_ = reads->Add(task_.page->buffers[1]);
@@ -142,7 +146,7 @@ Status MiniBlockRead::PlanState(std::shared_ptr<const PageState> cached, RangeRe
 
 Result<std::shared_ptr<const MiniBlockState>> MiniBlockRead::MakeState(
     const RangeReads& reads) const {
-  auto state = std::make_shared<MiniBlockState>();
+  auto state = std::make_shared<MiniBlockState>(task_.type);
   const std::string_view words = reads.Get(words_read_);
   const uint64_t data_size = task_.page->buffers[1].length;
   ARROW_RETURN_NOT_OK(

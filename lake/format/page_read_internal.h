@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lake/base/context.h"
@@ -35,9 +36,16 @@ class RangeReads {
 /// chunks, dictionaries, symbol tables. Immutable.
 class PageState {
  public:
+  explicit PageState(LeafType type) : type_(std::move(type)) {}
   virtual ~PageState() = default;
+
+  /// What the page was decoded for: a state serves only reads of the same type.
+  const LeafType& type() const { return type_; }
   /// Bytes that it takes, about.
   virtual size_t MemoryUse() const = 0;
+
+ private:
+  const LeafType type_;
 };
 
 /// Memory that decoding one column uses over and over.

@@ -1,0 +1,287 @@
+#include "lake/format/file_reader.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include <arrow/buffer.h>
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+
+#include "lake/base/checked.h"
+#include "lake/format/column_metadata_internal.h"
+#include "lake/format/container.h"
+#include "lake/format/file.pb.h"
+#include "lake/format/lru_cache.h"
+#include "lake/format/read_call_internal.h"
+#include "lake/format/schema_internal.h"
+
+namespace lake::format {
+namespace {
+
+// Read at once from the end of a file: mostly the footer, the tables and all column metadata lie in
+// it.
+constexpr uint64_t kTailBytes = 64 << 10;
+// What a reader keeps between reads.
+constexpr size_t kMetadataCacheBytes = 16 << 20;
+constexpr size_t kStateCacheBytes = 16 << 20;
+
+std::string_view View(const arrow::Buffer& buffer) {
+  return {reinterpret_cast<const char*>(buffer.data()), static_cast<size_t>(buffer.size())};
+}
+
+class FileReaderImpl : public FileReader {
+ public:
+  explicit FileReaderImpl(FileSource source)
+      : source_(std::move(source)), metadata_(kMetadataCacheBytes), states_(kStateCacheBytes) {}
+
+  Status Load(const Context& context, std::optional<uint64_t> file_size);
+
+  FileVersion version() const override { return source_.version; }
+  uint64_t num_rows() const override { return num_rows_; }
+  int num_columns() const override { return static_cast<int>(column_table_.size()); }
+  uint64_t file_size() const override { return file_size_; }
+  const Schema& schema() const override { return schema_; }
+
+  Result<std::vector<ColumnRequest>> AllColumns() const override;
+  Result<std::shared_ptr<arrow::RecordBatch>> Read(const Context& context,
+                                                   std::span<const ColumnRequest> columns,
+                                                   const RowSelection& selection) override;
+  Result<uint64_t> EstimateBytes(const Context& context, std::span<const ColumnRequest> columns,
+                                 uint64_t count) override;
+
+ private:
+  // Bytes of the file, from the tail where they lie in it.
+  Result<std::shared_ptr<arrow::Buffer>> GetRange(const Context& context, ByteRange range) const;
+  Status ReadTail(const Context& context, bool size_is_claimed);
+  Status LoadDescriptor(const Context& context, ByteRange range);
+  Result<std::vector<std::shared_ptr<const ColumnMetadata>>> LoadColumns(
+      const Context& context, std::span<const uint32_t> columns);
+
+  FileSource source_;
+  uint64_t file_size_ = 0;
+  uint64_t num_rows_ = 0;
+  // Where the buffers of pages must end.
+  uint64_t data_end_ = 0;
+  Schema schema_;
+  std::vector<ByteRange> column_table_;
+  uint64_t tail_start_ = 0;
+  std::shared_ptr<arrow::Buffer> tail_;
+  LruCache<ColumnMetadata> metadata_;
+  PageStateCache states_;
+};
+
+Status FileReaderImpl::ReadTail(const Context& context, bool size_is_claimed) {
+  if (file_size_ < kFooterSize) {
+    return Error(ErrorCode::kCorrupt, "not a Lance file, it has only {} bytes: '{}'", file_size_,
+                 source_.key);
+  }
+  tail_start_ = file_size_ - std::min(file_size_, kTailBytes);
+  auto tail = source_.store->Get(context, source_.key, {tail_start_, file_size_ - tail_start_});
+  if (!tail.ok() && size_is_claimed && CodeOf(tail.status()) == ErrorCode::kInvalidArgument) {
+    return Error(ErrorCode::kCorrupt,
+                 "a Lance file is shorter than its table says: it should have {} bytes: '{}'",
+                 file_size_, source_.key);
+  }
+  ARROW_RETURN_NOT_OK(tail.status());
+  tail_ = *std::move(tail);
+  if (static_cast<uint64_t>(tail_->size()) != file_size_ - tail_start_) {
+    return Error(ErrorCode::kIo, "the store gave {} bytes of {}: '{}'", tail_->size(),
+                 file_size_ - tail_start_, source_.key);
+  }
+  return Status::OK();
+}
+
+Status FileReaderImpl::Load(const Context& context, std::optional<uint64_t> file_size) {
+  if (file_size) {
+    file_size_ = *file_size;
+  } else {
+    ARROW_ASSIGN_OR_RAISE(const auto info, source_.store->Head(context, source_.key));
+    file_size_ = info.size;
+  }
+  ARROW_RETURN_NOT_OK(ReadTail(context, file_size.has_value()));
+  const std::string_view tail = View(*tail_);
+  ARROW_ASSIGN_OR_RAISE(
+      const FileFooter footer,
+      FileFooter::DecodeFrom(tail.substr(tail.size() - kFooterSize), file_size_, source_.key));
+  source_.version = FileVersion::FromFooter(footer.major, footer.minor);
+  data_end_ = file_size_ - kFooterSize;
+  if (footer.num_columns > static_cast<uint32_t>(std::numeric_limits<int32_t>::max())) {
+    return Error(ErrorCode::kCorrupt, "a Lance file has {} columns: '{}'", footer.num_columns,
+                 source_.key);
+  }
+
+  ARROW_ASSIGN_OR_RAISE(const auto global_bytes, GetRange(context, footer.global_table()));
+  ARROW_ASSIGN_OR_RAISE(const auto globals, DecodeOffsetTable(View(*global_bytes), data_end_,
+                                                              "global buffer table", source_.key));
+  ARROW_RETURN_NOT_OK(LoadDescriptor(context, globals[0]));
+  ARROW_ASSIGN_OR_RAISE(const auto column_bytes, GetRange(context, footer.column_table()));
+  ARROW_ASSIGN_OR_RAISE(column_table_, DecodeOffsetTable(View(*column_bytes), data_end_,
+                                                         "column metadata table", source_.key));
+  // The tail is worth its memory only while column metadata comes from it.
+  if (footer.column_metadata_start < tail_start_) tail_ = nullptr;
+  return Status::OK();
+}
+
+Status FileReaderImpl::LoadDescriptor(const Context& context, ByteRange range) {
+  ARROW_ASSIGN_OR_RAISE(const auto bytes, GetRange(context, range));
+  pb::FileDescriptor descriptor;
+  if (bytes->size() > std::numeric_limits<int32_t>::max() ||
+      !descriptor.ParseFromArray(bytes->data(), static_cast<int>(bytes->size()))) {
+    return Error(ErrorCode::kCorrupt, "descriptor of a Lance file is not a protobuf message: '{}'",
+                 source_.key);
+  }
+  num_rows_ = descriptor.length();
+  if (num_rows_ > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    return Error(ErrorCode::kCorrupt, "a Lance file has {} rows: '{}'", num_rows_, source_.key);
+  }
+  ARROW_ASSIGN_OR_RAISE(schema_, SchemaFromMessage(descriptor.schema(), source_.key));
+  return Status::OK();
+}
+
+Result<std::shared_ptr<arrow::Buffer>> FileReaderImpl::GetRange(const Context& context,
+                                                                ByteRange range) const {
+  if (tail_ != nullptr && range.offset >= tail_start_) {
+    return arrow::SliceBuffer(tail_, static_cast<int64_t>(range.offset - tail_start_),
+                              static_cast<int64_t>(range.length));
+  }
+  return source_.store->Get(context, source_.key, range);
+}
+
+Result<std::vector<ColumnRequest>> FileReaderImpl::AllColumns() const {
+  std::vector<ColumnRequest> requests;
+  int next_column = 0;
+  for (const Field& field : schema_.fields) {
+    const auto arrow_field = ToArrow(field);
+    if (!arrow_field.ok()) {
+      return WithContext(
+          arrow_field.status(),
+          fmt::format("Lance {} file '{}'", source_.version.ToString(), source_.key));
+    }
+    ColumnRequest request;
+    request.field = field;
+    for (size_t i = 0; i < Schema::LeafIds(field).size(); ++i) {
+      request.columns.push_back(next_column++);
+    }
+    requests.push_back(std::move(request));
+  }
+  if (next_column != num_columns()) {
+    return Error(ErrorCode::kCorrupt,
+                 "schema of a Lance file has {} leaves, the file {} columns: '{}'", next_column,
+                 num_columns(), source_.key);
+  }
+  return requests;
+}
+
+Result<std::vector<std::shared_ptr<const ColumnMetadata>>> FileReaderImpl::LoadColumns(
+    const Context& context, std::span<const uint32_t> columns) {
+  std::vector<std::shared_ptr<const ColumnMetadata>> result(columns.size());
+  RangeReads reads;
+  std::vector<size_t> from_store;
+  const auto decode = [&](size_t i, std::string_view bytes) {
+    auto decoded = ColumnMetadata::DecodeFrom(bytes, data_end_, num_rows_);
+    if (!decoded.ok()) {
+      return WithContext(decoded.status(),
+                         fmt::format("Lance {} file '{}', column {}", source_.version.ToString(),
+                                     source_.key, columns[i]));
+    }
+    auto metadata = std::make_shared<const ColumnMetadata>(*std::move(decoded));
+    metadata_.Put(columns[i], metadata, metadata->MemoryUse());
+    result[i] = std::move(metadata);
+    return Status::OK();
+  };
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i] >= column_table_.size()) {
+      return Error(
+          ErrorCode::kCorrupt,
+          "a table names a column that its Lance file does not have: column {} of {}: '{}'",
+          columns[i], column_table_.size(), source_.key);
+    }
+    result[i] = metadata_.Find(columns[i]);
+    if (result[i] != nullptr) continue;
+    const ByteRange range = column_table_[columns[i]];
+    if (tail_ != nullptr && range.offset >= tail_start_) {
+      ARROW_RETURN_NOT_OK(decode(i, View(*tail_).substr(range.offset - tail_start_, range.length)));
+    } else {
+      reads.Add(range);
+      from_store.push_back(i);
+    }
+  }
+  ARROW_RETURN_NOT_OK(reads.Fetch(context, source_.store.get(), source_.key));
+  for (size_t i = 0; i < from_store.size(); ++i) {
+    ARROW_RETURN_NOT_OK(decode(from_store[i], reads.Get(i)));
+  }
+  return result;
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> FileReaderImpl::Read(
+    const Context& context, std::span<const ColumnRequest> columns, const RowSelection& selection) {
+  ARROW_RETURN_NOT_OK(context.Check());
+  if (!selection.empty() && selection.ranges().back().end() > num_rows_) {
+    return Error(ErrorCode::kInvalidArgument, "rows up to {} of a file of {} are asked for: '{}'",
+                 selection.ranges().back().end(), num_rows_, source_.key);
+  }
+  if (selection.num_rows() > static_cast<uint64_t>(std::numeric_limits<int32_t>::max())) {
+    return Error(ErrorCode::kInvalidArgument, "too many rows at once are asked for: {} of '{}'",
+                 selection.num_rows(), source_.key);
+  }
+  ReadCall call(context, source_, &states_, selection);
+  for (const ColumnRequest& request : columns) ARROW_RETURN_NOT_OK(call.AddField(request));
+  ARROW_ASSIGN_OR_RAISE(const auto metadata, LoadColumns(context, call.Columns()));
+  return call.Run(metadata);
+}
+
+// Bytes that a row of `page` takes in memory, in 1/256; only what the metadata tells.
+uint64_t EstimateRowSize(const PageMetadata& page, const LeafType& type) {
+  if (type.kind != LeafType::Kind::kVariable) return type.value_bits() * 32 + 32;
+  uint64_t bytes = 0;
+  uint64_t rows = std::max<uint64_t>(page.num_rows, 1);
+  const uint64_t offset = type.offset_bits / 8;
+  if (page.layout.has_mini_block() && page.layout.mini_block().has_dictionary() &&
+      page.buffers.size() > 2) {
+    rows = std::max<uint64_t>(page.layout.mini_block().num_dictionary_items(), 1);
+    bytes = page.buffers[2].length;
+  } else if (page.layout.has_constant()) {
+    return (offset + (page.buffers.empty() ? 32 : page.buffers[0].length)) * 256;
+  } else if (!page.buffers.empty()) {
+    bytes = page.buffers[page.layout.has_mini_block() && page.buffers.size() > 1 ? 1 : 0].length;
+  }
+  // Text is mostly stored at half its size.
+  return offset * 256 + std::min<uint64_t>(bytes, uint64_t{1} << 48) * 2 / rows * 256 + 512;
+}
+
+Result<uint64_t> FileReaderImpl::EstimateBytes(const Context& context,
+                                               std::span<const ColumnRequest> columns,
+                                               uint64_t count) {
+  const RowSelection none;
+  uint64_t total = 0;
+  for (const ColumnRequest& request : columns) {
+    ReadCall call(context, source_, &states_, none);
+    ARROW_RETURN_NOT_OK(call.AddField(request));
+    ARROW_ASSIGN_OR_RAISE(const auto metadata, LoadColumns(context, call.Columns()));
+    const std::vector<LeafType> types = call.PresentTypes();
+    for (size_t i = 0; i < metadata.size(); ++i) {
+      uint64_t largest = 0;
+      for (const PageMetadata& page : metadata[i]->pages) {
+        largest = std::max(largest, EstimateRowSize(page, types[i]));
+      }
+      total += CheckedMul(largest, count).value_or(uint64_t{1} << 60) / 256;
+      total = std::min(total, uint64_t{1} << 60);
+    }
+  }
+  return total;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<FileReader>> FileReader::Open(const Context& context,
+                                                     std::shared_ptr<storage::ObjectStore> store,
+                                                     const std::string& key,
+                                                     std::optional<uint64_t> file_size) {
+  auto reader = std::make_shared<FileReaderImpl>(FileSource{std::move(store), key, FileVersion{}});
+  ARROW_RETURN_NOT_OK(reader->Load(context, file_size));
+  return reader;
+}
+
+}  // namespace lake::format

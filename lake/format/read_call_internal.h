@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lake/base/context.h"
+#include "lake/format/column_metadata_internal.h"
+#include "lake/format/file_reader.h"
+#include "lake/format/lru_cache.h"
+#include "lake/format/page_read_internal.h"
+#include "lake/storage/object_store.h"
+
+namespace arrow {
+class Array;
+class Field;
+}  // namespace arrow
+
+namespace lake::format {
+
+/// Where the bytes of one file come from. A plain value.
+struct FileSource {
+  std::shared_ptr<storage::ObjectStore> store;
+  std::string key;
+  FileVersion version;
+};
+
+/// What the pages of a file have in memory between reads, by column and page.
+using PageStateCache = LruCache<PageState>;
+
+/// One call of FileReader::Read: the wanted fields, their leaves, and the pages these are read
+/// from. All pages share two rounds of requests: what must be known to locate the rows, then the
+/// rows. Used by one thread, once.
+class ReadCall {
+ public:
+  ReadCall(const Context& context, const FileSource& source, PageStateCache* states,
+           const RowSelection& selection)
+      : context_(context), source_(source), states_(states), selection_(selection) {}
+
+  /// Adds a field of the output. kInvalidArgument if the request does not have one column for each
+  /// leaf; kUnsupported, by name, for a type that is not read.
+  Status AddField(const ColumnRequest& request);
+
+  /// The columns that the fields need, without those that are missing in the file.
+  std::vector<uint32_t> Columns() const;
+
+  /// The types of the leaves in Columns().
+  std::vector<LeafType> PresentTypes() const;
+
+  /// Decodes the rows of all fields. `metadata` goes with Columns().
+  Result<std::shared_ptr<arrow::RecordBatch>> Run(
+      std::span<const std::shared_ptr<const ColumnMetadata>> metadata);
+
+ private:
+  struct PageEntry {
+    uint64_t state_key;
+    size_t index;
+    std::unique_ptr<PageRead> read;
+    std::shared_ptr<const PageState> cached;
+  };
+  struct Leaf {
+    int column = -1;
+    std::string name;
+    LeafType type;
+    bool in_struct = false;
+    // True for the leaf that also gives the validity of the struct around it.
+    bool with_parent = false;
+    std::vector<PageEntry> pages;
+  };
+  struct OutputField {
+    std::shared_ptr<arrow::Field> field;
+    size_t first_leaf;
+  };
+  // A decoded leaf.
+  struct Column {
+    std::shared_ptr<arrow::ArrayData> data;
+    std::shared_ptr<arrow::Buffer> parent_validity;
+  };
+
+  Status AddLeaf(const std::shared_ptr<arrow::Field>& field, const std::string& name, int column,
+                 bool in_struct, bool with_parent);
+  Status PlanLeaf(const std::shared_ptr<const ColumnMetadata>& metadata, Leaf* leaf);
+  Result<Column> DecodeLeaf(Leaf* leaf);
+  Result<std::shared_ptr<arrow::Array>> Assemble(const OutputField& output,
+                                                 std::span<const Column> columns);
+  /// Runs `step` on every page, with the page's place in its errors.
+  template <typename Step>
+  Status ForEachPage(Leaf* leaf, Step step);
+  std::string Place(const Leaf& leaf, size_t page) const;
+
+  const Context& context_;
+  const FileSource& source_;
+  PageStateCache* const states_;
+  const RowSelection& selection_;
+  std::vector<OutputField> outputs_;
+  std::vector<Leaf> leaves_;
+  RangeReads state_reads_;
+  RangeReads data_reads_;
+};
+
+}  // namespace lake::format
