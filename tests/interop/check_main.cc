@@ -1,0 +1,166 @@
+// Compares Lance files as lake reads them with the Arrow IPC files of what their writer was given:
+//   lake_interop_check [--seed N] STEM...       STEM.lance and STEM.arrow
+// Each file is read whole, in random ranges and by random single rows; every value of every column
+// must be equal. Prints what differs, then "cells <equal>/<all>"; exit status 1 if a cell differs.
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <arrow/api.h>
+#include <arrow/compare.h>
+#include <arrow/io/file.h>
+#include <arrow/ipc/reader.h>
+#include <fmt/core.h>
+
+#include "lake/format/file_reader.h"
+#include "lake/storage/local_store.h"
+
+namespace lake {
+namespace {
+
+using format::ColumnRequest;
+using format::FileReader;
+using format::RowSelection;
+
+constexpr int kRangeReads = 4;
+constexpr int kTakeReads = 3;
+constexpr uint64_t kMaxTakenRows = 200;
+
+Result<std::shared_ptr<arrow::Table>> ReadIpc(const std::string& path) {
+  ARROW_ASSIGN_OR_RAISE(auto file, arrow::io::ReadableFile::Open(path));
+  ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchStreamReader::Open(file));
+  ARROW_ASSIGN_OR_RAISE(auto table, reader->ToTable());
+  return table->CombineChunks();
+}
+
+// The rows of `selection` of one array.
+Result<std::shared_ptr<arrow::Array>> Pick(const std::shared_ptr<arrow::Array>& array,
+                                           const RowSelection& selection) {
+  arrow::ArrayVector parts;
+  for (const format::RowRange& range : selection.ranges()) {
+    parts.push_back(
+        array->Slice(static_cast<int64_t>(range.start), static_cast<int64_t>(range.count)));
+  }
+  if (parts.empty()) return array->Slice(0, 0);
+  return arrow::Concatenate(parts);
+}
+
+std::vector<RowSelection> Selections(uint64_t rows, std::mt19937_64* random) {
+  std::vector<RowSelection> selections = {RowSelection(0, rows)};
+  if (rows == 0) return selections;
+  const auto below = [&](uint64_t limit) { return (*random)() % limit; };
+  for (int i = 0; i < kRangeReads; ++i) {
+    RowSelection selection;
+    for (uint64_t at = below(rows); at < rows;) {
+      const uint64_t count = 1 + below(std::min<uint64_t>(rows - at, i % 2 == 0 ? rows : 300));
+      selection.Append(at, count);
+      at += count + 1 + below(rows);
+    }
+    selections.push_back(selection);
+  }
+  for (int i = 0; i < kTakeReads; ++i) {
+    std::set<uint64_t> taken;
+    const uint64_t count = 1 + below(std::min(rows, kMaxTakenRows));
+    while (taken.size() < count) taken.insert(below(rows));
+    const std::vector<uint64_t> sorted(taken.begin(), taken.end());
+    selections.push_back(RowSelection::FromSortedRows(sorted));
+  }
+  return selections;
+}
+
+// Reads one column by every selection; the text of the first difference, or nothing.
+Result<std::string> CheckColumn(FileReader* reader, const ColumnRequest& request,
+                                const std::shared_ptr<arrow::Array>& expected,
+                                const std::vector<RowSelection>& selections) {
+  const auto options = arrow::EqualOptions::Defaults().nans_equal(true).signed_zeros_equal(false);
+  for (size_t i = 0; i < selections.size(); ++i) {
+    ARROW_ASSIGN_OR_RAISE(const auto batch,
+                          reader->Read(Context(), std::span(&request, 1), selections[i]));
+    ARROW_RETURN_NOT_OK(batch->ValidateFull());
+    ARROW_ASSIGN_OR_RAISE(const auto wanted, Pick(expected, selections[i]));
+    const auto actual = batch->column(0);
+    if (!actual->type()->Equals(*wanted->type())) {
+      return fmt::format("type {} instead of {}", actual->type()->ToString(),
+                         wanted->type()->ToString());
+    }
+    if (!actual->Equals(wanted, options)) {
+      std::string diff = wanted->Diff(*actual);
+      return fmt::format("read {} of {} rows differs: {}", i, selections[i].num_rows(),
+                         diff.substr(0, 500));
+    }
+  }
+  return std::string();
+}
+
+struct Counts {
+  int cells = 0;
+  int equal = 0;
+};
+
+Status CheckFile(const std::string& stem, std::mt19937_64* random, Counts* counts) {
+  const std::filesystem::path path(stem);
+  ARROW_ASSIGN_OR_RAISE(const auto expected, ReadIpc(stem + ".arrow"));
+  ARROW_ASSIGN_OR_RAISE(auto store, storage::OpenLocalStore(path.parent_path().string()));
+  ARROW_ASSIGN_OR_RAISE(const auto reader,
+                        FileReader::Open(Context(), store, path.filename().string() + ".lance"));
+  counts->cells += expected->num_columns();
+  if (reader->num_rows() != static_cast<uint64_t>(expected->num_rows())) {
+    fmt::print("differs: {}: {} rows instead of {}\n", stem, reader->num_rows(),
+               expected->num_rows());
+    return Status::OK();
+  }
+  ARROW_ASSIGN_OR_RAISE(const auto requests, reader->AllColumns());
+  const auto selections = Selections(reader->num_rows(), random);
+  for (int i = 0; i < expected->num_columns(); ++i) {
+    const std::string& name = expected->field(i)->name();
+    const auto chunked = expected->column(i);
+    std::shared_ptr<arrow::Array> array;
+    if (chunked->num_chunks() > 0) {
+      array = chunked->chunk(0);
+    } else {
+      ARROW_ASSIGN_OR_RAISE(array, arrow::MakeEmptyArray(chunked->type()));
+    }
+    const auto text = CheckColumn(reader.get(), requests[i], array, selections);
+    if (text.ok() && text->empty()) {
+      ++counts->equal;
+    } else {
+      fmt::print("differs: {} {}: {}\n", stem, name, text.ok() ? *text : ErrorText(text.status()));
+    }
+  }
+  // All columns in one read.
+  ARROW_ASSIGN_OR_RAISE(const auto batch, reader->Read(Context(), requests, selections.back()));
+  return batch->ValidateFull();
+}
+
+int Main(int argc, char** argv) {
+  uint64_t seed = 1;
+  Counts counts;
+  bool failed = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--seed" && i + 1 < argc) {
+      const std::string_view text = argv[++i];
+      std::from_chars(text.data(), text.data() + text.size(), seed);
+      continue;
+    }
+    std::mt19937_64 random(seed);
+    const Status status = CheckFile(argument, &random, &counts);
+    if (!status.ok()) {
+      fmt::print("differs: {}: {}\n", argument, ErrorText(status));
+      failed = true;
+    }
+  }
+  fmt::print("cells {}/{}\n", counts.equal, counts.cells);
+  return failed || counts.equal != counts.cells ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace lake
+
+int main(int argc, char** argv) { return lake::Main(argc, argv); }
