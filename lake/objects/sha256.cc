@@ -1,6 +1,5 @@
 #include "lake/objects/sha256.h"
 
-#include <array>
 #include <cstdlib>
 
 #include <openssl/evp.h>
@@ -38,16 +37,20 @@ void Sha256::Update(std::string_view bytes) {
   Require(EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()) == 1);
 }
 
-std::string Sha256::Finish() {
-  std::array<uint8_t, EVP_MAX_MD_SIZE> digest;
+std::array<uint8_t, 32> Sha256::FinishBytes() {
+  std::array<uint8_t, 32> digest;
   unsigned int size = 0;
-  Require(EVP_DigestFinal_ex(state_->context, digest.data(), &size) == 1);
+  Require(EVP_MD_CTX_get_size(state_->context) == static_cast<int>(digest.size()) &&
+          EVP_DigestFinal_ex(state_->context, digest.data(), &size) == 1);
+  return digest;
+}
+
+std::string Sha256::Finish() {
   constexpr char kHex[] = "0123456789abcdef";
   std::string text;
-  text.reserve(2 * size);
-  for (unsigned int i = 0; i < size; ++i) {
-    text.push_back(kHex[digest[i] >> 4]);
-    text.push_back(kHex[digest[i] & 15]);
+  for (uint8_t byte : FinishBytes()) {
+    text.push_back(kHex[byte >> 4]);
+    text.push_back(kHex[byte & 15]);
   }
   return text;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,8 +21,9 @@ class Sha256 {
   void Update(std::span<const uint8_t> bytes);
   void Update(std::string_view bytes);
 
-  /// The digest in 64 lower-case hexadecimal digits. Call it once, last.
+  /// The digest in 64 lower-case hexadecimal digits. Call it or FinishBytes once, last.
   std::string Finish();
+  std::array<uint8_t, 32> FinishBytes();
 
  private:
   struct State;
