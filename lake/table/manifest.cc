@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <arrow/buffer.h>
+#include <google/protobuf/stubs/logging.h>
 
 #include "lake/base/checked.h"
 #include "lake/format/schema_internal.h"
@@ -137,6 +138,7 @@ Result<std::shared_ptr<const ManifestFile>> ManifestFile::Decode(std::string_vie
   std::optional<std::string_view> body = SectionAt(bytes, position, end);
   if (!body) return corrupt("the message does not lie in the file");
 
+  SilenceProtobuf();
   std::shared_ptr<ManifestFile> manifest(new ManifestFile());
   manifest->file_size_ = bytes.size();
   pb::Manifest& message = manifest->message_;
@@ -281,6 +283,14 @@ void FragmentToMessage(const Fragment& fragment, pb::DataFragment* message) {
     to->set_num_deleted_rows(from.num_deleted_rows);
     if (from.base_id) to->set_base_id(*from.base_id);
   }
+}
+
+void SilenceProtobuf() {
+  static const bool silenced = [] {
+    google::protobuf::SetLogHandler(nullptr);
+    return true;
+  }();
+  (void)silenced;
 }
 
 std::string DataFileKey(const DataFile& file) { return "data/" + file.path; }

@@ -13,6 +13,7 @@ namespace {
 constexpr uint64_t kMaxTransactionSize = 1ull << 30;
 
 std::optional<pb::Transaction> Parse(std::string_view bytes) {
+  SilenceProtobuf();
   pb::Transaction message;
   if (bytes.size() > kMaxTransactionSize ||
       !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
