@@ -92,7 +92,9 @@ class Committer {
 
   /// No version up to this one holds the operation or conflicts with it.
   uint64_t searched_through_;
+  /// The first version that conflicts, and the first that could not be judged.
   Status conflict_;
+  Status unreadable_;
   bool columns_added_ = false;
   bool columns_projected_ = false;
   /// A put of this operation may have been sent whose fate is not known.
@@ -194,6 +196,7 @@ Result<std::optional<CommitResult>> Committer::Attempt() {
 }
 
 Result<std::optional<CommitResult>> Committer::Search(const VersionList& versions) {
+  unreadable_ = Status::OK();
   if (!versions.empty() && versions.newest() < transaction_.read_version) {
     return SearchFailed(Error(ErrorCode::kConflict,
                               "newest version is older than the one that was read: {}: {}, not {}",
@@ -213,8 +216,9 @@ Result<std::optional<CommitResult>> Committer::Search(const VersionList& version
   for (uint64_t version = searched_through_ + 1; version <= last; ++version) {
     ARROW_ASSIGN_OR_RAISE(std::optional<CommitResult> found, Examine(versions, version));
     if (found) return found;
-    searched_through_ = version;
+    if (unreadable_.ok()) searched_through_ = version;
   }
+  if (!unreadable_.ok()) return SearchFailed(unreadable_);
   put_may_exist_ = false;
   ARROW_RETURN_NOT_OK(conflict_);
   return std::nullopt;
@@ -227,9 +231,14 @@ Result<std::optional<CommitResult>> Committer::Examine(const VersionList& versio
           ? ReadManifest(context_, store_.get(), version, versions.naming)
           : Error(ErrorCode::kNotFound, "version was removed: {}: version {}",
                   store_->description(), version);
-  if (!manifest.ok()) return SearchFailed(manifest.status());
-  Result<pb::Transaction> theirs = ReadTransaction(context_, store_.get(), FileOf(**manifest));
-  if (!theirs.ok()) return SearchFailed(theirs.status());
+  Result<pb::Transaction> theirs = manifest.ok()
+                                       ? ReadTransaction(context_, store_.get(), FileOf(**manifest))
+                                       : Result<pb::Transaction>(manifest.status());
+  if (!theirs.ok()) {
+    // A later version may still hold the operation.
+    if (unreadable_.ok()) unreadable_ = theirs.status();
+    return std::nullopt;
+  }
 
   const bool same_transaction = theirs->uuid() == uuid_;
   const bool same_operation =
@@ -259,7 +268,8 @@ Result<std::optional<CommitResult>> Committer::Examine(const VersionList& versio
       columns_projected_ = true;
       break;
     case AppendConflict::kIncompatible:
-      return Error(
+      // Raised when the search is over: a later version may hold the operation.
+      conflict_ = Error(
           ErrorCode::kConflict,
           "append does not go together with what was committed since: {}: version {} is \"{}\"",
           store_->description(), version, OperationName(*theirs));
