@@ -9,13 +9,13 @@
 namespace lake::format {
 namespace {
 
-using Kind = LeafType::Kind;
+using Kind = ValueShape::Kind;
 
 constexpr size_t kLongestInlineValue = 32;
 // Rows from which raw levels (2 bytes each) are larger than a packed page of the same value.
 constexpr size_t kMostRowsWithLevels = 512;
 
-bool AllValidEqual(const LeafType& type, const PageData& page) {
+bool AllValidEqual(const ValueShape& type, const PageData& page) {
   if (type.kind == Kind::kFixed) {
     // Nulls repeat a valid value, so they need no second look.
     const uint8_t* const values = page.values.data();
@@ -33,13 +33,13 @@ bool AllValidEqual(const LeafType& type, const PageData& page) {
 
 // Whether nulls cost less in another layout: every kind but wide fixed values packs a repeated
 // value into next to nothing there.
-bool LevelsAreTooLarge(const LeafType& type, const PageData& page, const PageLevels& levels) {
+bool LevelsAreTooLarge(const ValueShape& type, const PageData& page, const PageLevels& levels) {
   const bool packs_well =
       type.kind == Kind::kVariable || (type.width <= 16 && std::has_single_bit(type.width));
   return !levels.levels.empty() && packs_well && page.num_rows > kMostRowsWithLevels;
 }
 
-std::string_view FirstValidValue(const LeafType& type, const PageData& page) {
+std::string_view FirstValidValue(const ValueShape& type, const PageData& page) {
   size_t row = 0;
   while (!page.IsValid(row)) ++row;
   return type.kind == Kind::kVariable ? page.Value(row)
@@ -47,7 +47,7 @@ std::string_view FirstValidValue(const LeafType& type, const PageData& page) {
 }
 
 // Number of parts, size of each, the parts: as the buffers of an Arrow array of one value.
-ByteBuffer ScalarBuffer(const LeafType& type, std::string_view value) {
+ByteBuffer ScalarBuffer(const ValueShape& type, std::string_view value) {
   ByteBuffer scalar;
   if (type.kind == Kind::kVariable) {
     scalar.AppendValue<uint32_t>(2);
@@ -82,7 +82,7 @@ ConstantPage EncodeNothing(const PageData& page, const PageLevels& levels) {
 
 }  // namespace
 
-std::optional<ConstantPage> EncodeConstant(const LeafType& type, const PageData& page,
+std::optional<ConstantPage> EncodeConstant(const ValueShape& type, const PageData& page,
                                            const PageLevels& levels) {
   std::optional<ConstantPage> result;
   if (page.num_valid() == 0) {

@@ -19,7 +19,7 @@ struct ConstantPage {
 /// The page if it has no valid value, or if all its valid values are equal and this layout is not
 /// larger than another one: the levels of a page with a value cannot be compressed here. Fixed-size
 /// lists are constant only where no row is valid.
-std::optional<ConstantPage> EncodeConstant(const LeafType& type, const PageData& page,
+std::optional<ConstantPage> EncodeConstant(const ValueShape& type, const PageData& page,
                                            const PageLevels& levels);
 
 }  // namespace lake::format

@@ -76,11 +76,11 @@ Result<ByteBuffer> CompressLz4(const ByteBuffer& plain) {
 
 }  // namespace
 
-Result<ByteBuffer> EncodeDictionaryBlock(const LeafType& type, const Dictionary& dictionary,
+Result<ByteBuffer> EncodeDictionaryBlock(const ValueShape& type, const Dictionary& dictionary,
                                          pb::CompressiveEncoding* encoding) {
   ByteBuffer plain;
   pb::CompressiveEncoding plain_encoding;
-  if (type.kind == LeafType::Kind::kVariable) {
+  if (type.kind == ValueShape::Kind::kVariable) {
     plain = type.offset_bits == 32 ? VariableBlock<uint32_t>(dictionary)
                                    : VariableBlock<uint64_t>(dictionary);
     plain_encoding.mutable_variable()->mutable_offsets()->mutable_flat()->set_bits_per_value(
@@ -91,7 +91,7 @@ Result<ByteBuffer> EncodeDictionaryBlock(const LeafType& type, const Dictionary&
   }
   ARROW_ASSIGN_OR_RAISE(ByteBuffer compressed, CompressLz4(plain));
 
-  if (type.kind == LeafType::Kind::kFixed && type.width == sizeof(uint64_t)) {
+  if (type.kind == ValueShape::Kind::kFixed && type.width == sizeof(uint64_t)) {
     const std::span<const uint64_t> values = dictionary.entries.as<uint64_t>();
     const unsigned width = BitWidth(values.data(), values.size());
     if (PackedBytes(values.size(), width) < std::min(plain.size(), compressed.size())) {

@@ -10,7 +10,7 @@ namespace lake::format {
 
 /// Encodes the entries of `dictionary` as one block: bit-packed integers where that pays, else the
 /// plain values under LZ4 (or without, where LZ4 makes it larger).
-Result<ByteBuffer> EncodeDictionaryBlock(const LeafType& type, const Dictionary& dictionary,
+Result<ByteBuffer> EncodeDictionaryBlock(const ValueShape& type, const Dictionary& dictionary,
                                          pb::CompressiveEncoding* encoding);
 
 }  // namespace lake::format

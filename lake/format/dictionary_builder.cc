@@ -119,14 +119,14 @@ std::optional<Dictionary> Build(const PageData& page, Dictionary dictionary) {
 
 }  // namespace
 
-std::optional<Dictionary> BuildDictionary(const LeafType& type, const PageData& page) {
+std::optional<Dictionary> BuildDictionary(const ValueShape& type, const PageData& page) {
   if (page.num_rows < kFewestRows || page.num_valid() == 0) return std::nullopt;
   Dictionary dictionary;
-  if (type.kind == LeafType::Kind::kVariable) {
+  if (type.kind == ValueShape::Kind::kVariable) {
     dictionary.offsets.AppendValue<uint32_t>(0);
     return Build<StringAccess>(page, std::move(dictionary));
   }
-  if (type.kind != LeafType::Kind::kFixed) return std::nullopt;
+  if (type.kind != ValueShape::Kind::kFixed) return std::nullopt;
   if (type.width == 8) return Build<FixedAccess<uint64_t>>(page, std::move(dictionary));
   if (type.width == 16) return Build<FixedAccess<unsigned __int128>>(page, std::move(dictionary));
   return std::nullopt;

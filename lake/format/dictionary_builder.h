@@ -24,6 +24,6 @@ struct Dictionary {
 /// Builds the dictionary of a page of strings or of 8 or 16 byte values. Nothing where the values
 /// are too few or too different: under 100 rows, more distinct values than half the rows or than
 /// 100,000, or nearly all distinct among the first 16,384 rows.
-std::optional<Dictionary> BuildDictionary(const LeafType& type, const PageData& page);
+std::optional<Dictionary> BuildDictionary(const ValueShape& type, const PageData& page);
 
 }  // namespace lake::format

@@ -27,7 +27,7 @@ constexpr uint64_t kLargestPage = 32ull << 20;
 
 // A column of the file: one leaf of the schema.
 struct LeafColumn {
-  LeafColumn(std::string path_arg, const LeafType& type)
+  LeafColumn(std::string path_arg, const ValueShape& type)
       : path(std::move(path_arg)), builder(type) {}
 
   std::string path;
@@ -159,7 +159,7 @@ Status FileWriterImpl::AddLeaves() {
     ARROW_ASSIGN_OR_RAISE(const auto arrow_field, ToArrow(field));
     const auto add = [&](const Field& leaf, const arrow::DataType& type, std::string path,
                          int child) {
-      LeafColumn& column = leaves_.emplace_back(std::move(path), LeafTypeOf(type));
+      LeafColumn& column = leaves_.emplace_back(std::move(path), ValueShapeOf(type));
       column.top_level = i;
       column.child = child;
       column.field_id = leaf.id;

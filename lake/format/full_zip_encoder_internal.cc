@@ -19,8 +19,8 @@ void DescribeLevels(const PageData& page, const PageLevels& levels, pb::FullZipL
   for (const pb::RepDefLayer layer : levels.layers) layout->add_layers(layer);
 }
 
-void DescribeFixed(const LeafType& type, bool has_validity, pb::CompressiveEncoding* encoding) {
-  if (type.kind == LeafType::Kind::kFixed) {
+void DescribeFixed(const ValueShape& type, bool has_validity, pb::CompressiveEncoding* encoding) {
+  if (type.kind == ValueShape::Kind::kFixed) {
     encoding->mutable_flat()->set_bits_per_value(type.width * 8);
     return;
   }
@@ -85,7 +85,7 @@ FullZipPage ZipVariable(const PageData& page, const PageLevels& levels, const St
 
 }  // namespace
 
-FullZipPage EncodeFullZipFixed(const LeafType& type, PageData* page, const PageLevels& levels) {
+FullZipPage EncodeFullZipFixed(const ValueShape& type, PageData* page, const PageLevels& levels) {
   FullZipPage result;
   const bool has_validity = !page->item_validity.empty();
   const size_t validity_bytes = has_validity ? (type.items + 7) / 8 : 0;
@@ -113,7 +113,7 @@ FullZipPage EncodeFullZipFixed(const LeafType& type, PageData* page, const PageL
   return result;
 }
 
-Result<FullZipPage> EncodeFullZipVariable(const LeafType& type, const PageData& page,
+Result<FullZipPage> EncodeFullZipVariable(const ValueShape& type, const PageData& page,
                                           const PageLevels& levels) {
   StoredText stored{page.offsets.as<uint32_t>(), page.values.as<uint8_t>()};
   pb::CompressiveEncoding encoding;

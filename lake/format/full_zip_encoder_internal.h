@@ -21,11 +21,11 @@ inline constexpr size_t kFullZipBytes = 256;
 
 /// Fixed-width values and fixed-size lists. Without levels and item nulls the values themselves
 /// become the page, without a copy.
-FullZipPage EncodeFullZipFixed(const LeafType& type, PageData* page, const PageLevels& levels);
+FullZipPage EncodeFullZipFixed(const ValueShape& type, PageData* page, const PageLevels& levels);
 
 /// Strings and binary, with an index of the rows' positions. Text gets a symbol table, values of
 /// more than 32 KiB are compressed one by one, each where it pays.
-Result<FullZipPage> EncodeFullZipVariable(const LeafType& type, const PageData& page,
+Result<FullZipPage> EncodeFullZipVariable(const ValueShape& type, const PageData& page,
                                           const PageLevels& levels);
 
 }  // namespace lake::format

@@ -11,7 +11,7 @@
 namespace lake::format {
 namespace {
 
-using Kind = LeafType::Kind;
+using Kind = ValueShape::Kind;
 
 // Repeats the value before each null, so that nulls neither break runs nor widen bit packing. What
 // stands before the first valid value of a page is filled in by BackfillLeadingNulls.
@@ -74,8 +74,8 @@ Items ItemsOf(const arrow::Array& array, int64_t row) {
 
 }  // namespace
 
-LeafType LeafTypeOf(const arrow::DataType& type) {
-  LeafType leaf;
+ValueShape ValueShapeOf(const arrow::DataType& type) {
+  ValueShape leaf;
   switch (type.id()) {
     case arrow::Type::BOOL:
       leaf.is_bool = true;

@@ -15,16 +15,16 @@ class StructArray;
 namespace lake::format {
 
 /// The memory form of a leaf of Arrow type `type`, one that LogicalType() accepts and no struct.
-LeafType LeafTypeOf(const arrow::DataType& type);
+ValueShape ValueShapeOf(const arrow::DataType& type);
 
 /// Copies rows of one leaf out of Arrow arrays until they are enough for a page. Copying is what
 /// frees the writer from the arrays: a slice is charged by its own rows, and no parent stays alive.
 /// Not thread-safe. May throw std::bad_alloc.
 class PageBuilder {
  public:
-  explicit PageBuilder(LeafType type) : type_(type) {}
+  explicit PageBuilder(ValueShape type) : type_(type) {}
 
-  const LeafType& type() const { return type_; }
+  const ValueShape& type() const { return type_; }
   const PageData& page() const { return page_; }
   bool empty() const { return page_.num_rows == 0; }
   size_t MemoryUse() const { return page_.MemoryUse(); }
@@ -51,7 +51,7 @@ class PageBuilder {
   void AppendLists(const arrow::Array& array, int64_t start, int64_t count);
   void AppendItemValidity(const arrow::Array& items, int64_t first_item, int64_t count);
 
-  const LeafType type_;
+  const ValueShape type_;
   PageData page_;
 };
 

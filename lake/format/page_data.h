@@ -10,7 +10,7 @@
 namespace lake::format {
 
 /// How the values of a leaf lie in memory while a page is built.
-struct LeafType {
+struct ValueShape {
   enum class Kind {
     kFixed,          ///< `width` bytes each; a bool is one byte of 0 or 1.
     kVariable,       ///< Strings and binary.

@@ -18,7 +18,7 @@
 namespace lake::format {
 namespace {
 
-using Kind = LeafType::Kind;
+using Kind = ValueShape::Kind;
 
 // What a symbol table usually leaves of a text, for comparing with a dictionary before it is built.
 constexpr double kFsstRatio = 0.5;
@@ -53,7 +53,8 @@ std::unique_ptr<ChunkSource> SmallestChunks(std::span<const T> values,
 }
 
 // The page with `dictionary`, if that is smaller than `other_bytes`.
-Result<std::optional<EncodedPage>> EncodeWithDictionary(const LeafType& type, const PageData& page,
+Result<std::optional<EncodedPage>> EncodeWithDictionary(const ValueShape& type,
+                                                        const PageData& page,
                                                         const PageLevels& levels,
                                                         size_t other_bytes) {
   const std::optional<Dictionary> dictionary = BuildDictionary(type, page);
@@ -79,7 +80,7 @@ Result<std::optional<EncodedPage>> EncodeWithDictionary(const LeafType& type, co
 }
 
 template <typename T>
-Result<EncodedPage> EncodeIntegers(const LeafType& type, const PageData& page,
+Result<EncodedPage> EncodeIntegers(const ValueShape& type, const PageData& page,
                                    const PageLevels& levels) {
   const std::span<const T> values = page.values.as<T>();
   const IntegerStatistics statistics = ComputeStatistics(values);
@@ -92,7 +93,7 @@ Result<EncodedPage> EncodeIntegers(const LeafType& type, const PageData& page,
   return ToPage(EncodeMiniBlock(chunks.get(), values.size(), levels));
 }
 
-Result<EncodedPage> EncodeFixed(const LeafType& type, PageData* page, const PageLevels& levels) {
+Result<EncodedPage> EncodeFixed(const ValueShape& type, PageData* page, const PageLevels& levels) {
   if (type.is_bool) {
     const auto chunks = MakeBoolChunks(page->values.as<uint8_t>());
     return ToPage(EncodeMiniBlock(chunks.get(), page->num_rows, levels));
@@ -119,7 +120,7 @@ Result<EncodedPage> EncodeFixed(const LeafType& type, PageData* page, const Page
   return ToPage(EncodeMiniBlock(chunks.get(), page->num_rows, levels));
 }
 
-Result<EncodedPage> EncodeVariable(const LeafType& type, const PageData& page,
+Result<EncodedPage> EncodeVariable(const ValueShape& type, const PageData& page,
                                    const PageLevels& levels) {
   const bool fsst_pays = type.is_text && page.values.size() >= kFsstFewestBytes &&
                          page.longest_value >= kFsstShortestLongest;
@@ -152,7 +153,7 @@ Result<EncodedPage> EncodeVariable(const LeafType& type, const PageData& page,
   return ToPage(EncodeMiniBlock(chunks.get(), page.num_rows, levels));
 }
 
-EncodedPage EncodeLists(const LeafType& type, PageData* page, const PageLevels& levels) {
+EncodedPage EncodeLists(const ValueShape& type, PageData* page, const PageLevels& levels) {
   if (type.row_width() >= kFullZipBytes) return ToPage(EncodeFullZipFixed(type, page, levels));
   const auto chunks =
       MakeListChunks(type, page->values.as<uint8_t>(), page->item_validity.as<uint8_t>());
@@ -161,7 +162,7 @@ EncodedPage EncodeLists(const LeafType& type, PageData* page, const PageLevels& 
 
 }  // namespace
 
-Result<EncodedPage> EncodePage(const LeafType& type, bool in_struct, PageData page) {
+Result<EncodedPage> EncodePage(const ValueShape& type, bool in_struct, PageData page) {
   const PageLevels levels = PageLevels::Make(&page, in_struct);
   if (auto constant = EncodeConstant(type, page, levels)) {
     EncodedPage result;

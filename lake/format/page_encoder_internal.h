@@ -18,6 +18,6 @@ struct EncodedPage {
 /// Chooses layout and encodings of a page by what its values look like, and encodes it.
 /// docs/format/writing.md says what is chosen when, and why. REQUIRES: page.num_rows > 0.
 /// May throw std::bad_alloc.
-Result<EncodedPage> EncodePage(const LeafType& type, bool in_struct, PageData page);
+Result<EncodedPage> EncodePage(const ValueShape& type, bool in_struct, PageData page);
 
 }  // namespace lake::format

@@ -129,7 +129,7 @@ class RunChunks final : public ChunkSource {
 
 class ListChunks final : public ChunkSource {
  public:
-  ListChunks(const LeafType& type, std::span<const uint8_t> values,
+  ListChunks(const ValueShape& type, std::span<const uint8_t> values,
              std::span<const uint8_t> item_validity)
       : type_(type),
         values_(values),
@@ -166,7 +166,7 @@ class ListChunks final : public ChunkSource {
     }
   }
 
-  const LeafType type_;
+  const ValueShape type_;
   const std::span<const uint8_t> values_;
   const std::span<const uint8_t> item_validity_;
   const size_t length_;
@@ -250,7 +250,7 @@ template std::unique_ptr<ChunkSource> MakeRunChunks(std::span<const uint16_t>);
 template std::unique_ptr<ChunkSource> MakeRunChunks(std::span<const uint32_t>);
 template std::unique_ptr<ChunkSource> MakeRunChunks(std::span<const uint64_t>);
 
-std::unique_ptr<ChunkSource> MakeListChunks(const LeafType& type, std::span<const uint8_t> values,
+std::unique_ptr<ChunkSource> MakeListChunks(const ValueShape& type, std::span<const uint8_t> values,
                                             std::span<const uint8_t> item_validity) {
   return std::make_unique<ListChunks>(type, values, item_validity);
 }

@@ -25,7 +25,7 @@ template <typename T>
 std::unique_ptr<ChunkSource> MakeRunChunks(std::span<const T> values);
 
 /// Fixed-size lists of integers or floats. `item_validity` has one bit per item, or is empty.
-std::unique_ptr<ChunkSource> MakeListChunks(const LeafType& type, std::span<const uint8_t> values,
+std::unique_ptr<ChunkSource> MakeListChunks(const ValueShape& type, std::span<const uint8_t> values,
                                             std::span<const uint8_t> item_validity);
 
 /// Strings given by count + 1 offsets into `bytes`.
