@@ -31,7 +31,7 @@ demo: build ## Do the main job on real data in demo-data/; FILES=/some/folder ta
 
 .PHONY: test
 test: ## Run the whole suite, which is what CI runs
-	@scripts/setup build test
+	@scripts/setup build test demo
 	$(CONFIGURE) dev -DLAKE_TEST_ASAN="$(call list,$(ASAN_MODULES))"
 	$(call BUILD,dev)
 	$(CONFIGURE) asan-core
@@ -41,7 +41,7 @@ test: ## Run the whole suite, which is what CI runs
 
 .PHONY: test-long
 test-long: ## Run the full-size forms and the fuzzers, and write docs/evidence/
-	@scripts/setup build test fuzz
+	@scripts/setup build test demo fuzz
 	$(CONFIGURE) dev
 	$(call BUILD,dev)
 	@rm -rf build/dev/results
@@ -49,7 +49,7 @@ test-long: ## Run the full-size forms and the fuzzers, and write docs/evidence/
 
 .PHONY: test-asan
 test-asan: ## Run the whole suite under the address and undefined-behaviour sanitizers
-	@scripts/setup build test
+	@scripts/setup build test demo
 	$(CONFIGURE) asan
 	$(call BUILD,asan)
 	@rm -rf build/asan/results
