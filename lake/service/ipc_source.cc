@@ -104,6 +104,8 @@ Result<std::unique_ptr<RowSource>> OpenIpcFileSource(
 Result<std::unique_ptr<RowSource>> OpenIpcStreamSource(
     const Context& context, std::shared_ptr<arrow::io::RandomAccessFile> file,
     const std::string& path) {
+  // It was read by position before; a stream wants to know where it stands.
+  ARROW_RETURN_NOT_OK(file->Seek(0));
   auto reader = arrow::ipc::RecordBatchStreamReader::Open(file, ReadOptions(context));
   ARROW_RETURN_NOT_OK(Translate(reader.status(), path));
   return std::make_unique<IpcStreamSource>(path, std::move(file), *std::move(reader));
