@@ -39,8 +39,9 @@ Result<std::shared_ptr<Lakehouse>> Lakehouse::Open(const Context& context,
                                                    .tenant = tenant,
                                                    .temp_dir = temp_dir});
   };
-  auto core = std::make_shared<LakehouseCore>(folder.store, std::move(metastore),
-                                              std::move(open_stage), std::move(write_gate));
+  auto core =
+      std::make_shared<LakehouseCore>(folder.store, std::move(metastore), std::move(open_stage),
+                                      std::move(write_gate), std::move(folder.temp));
   // Refused at start, not at the first upload, if files cannot be published from the temporary
   // folder.
   ARROW_RETURN_NOT_OK(core->StageFor(context, catalog::Principal{}.tenant).status());
@@ -49,8 +50,7 @@ Result<std::shared_ptr<Lakehouse>> Lakehouse::Open(const Context& context,
   // closed.
   SettleExpiredCreations(context, core.get()).ok();
   SweepTempFolders(context, folder.path).ok();
-  return std::make_shared<LakehouseImpl>(std::move(core), std::move(folder.path), temp_dir,
-                                         std::move(folder.temp));
+  return std::make_shared<LakehouseImpl>(std::move(core), std::move(folder.path), temp_dir);
 }
 
 Result<std::shared_ptr<objects::Stage>> LakehouseImpl::StageFor(

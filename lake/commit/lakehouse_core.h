@@ -7,6 +7,7 @@
 
 #include "lake/base/context.h"
 #include "lake/base/mutex.h"
+#include "lake/base/temp_folder.h"
 #include "lake/catalog/metastore.h"
 #include "lake/objects/stage.h"
 #include "lake/storage/object_store.h"
@@ -22,8 +23,9 @@ class LakehouseCore {
  public:
   LakehouseCore(std::shared_ptr<storage::ObjectStore> store,
                 std::shared_ptr<catalog::Metastore> metastore, StageOpener open_stage,
-                Status write_gate)
-      : store_(std::move(store)),
+                Status write_gate, std::unique_ptr<TempFolder> temp = nullptr)
+      : temp_(std::move(temp)),
+        store_(std::move(store)),
         metastore_(std::move(metastore)),
         open_stage_(std::move(open_stage)),
         write_gate_(std::move(write_gate)) {}
@@ -43,6 +45,8 @@ class LakehouseCore {
                                                    const std::string& tenant) LAKE_EXCLUDES(mutex_);
 
  private:
+  // Goes after everything that may still write into it. Null over a store that needs none.
+  const std::unique_ptr<TempFolder> temp_;
   const std::shared_ptr<storage::ObjectStore> store_;
   const std::shared_ptr<catalog::Metastore> metastore_;
   const StageOpener open_stage_;

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "lake/base/temp_folder.h"
 #include "lake/commit/lakehouse.h"
 #include "lake/commit/lakehouse_core.h"
 
@@ -16,12 +15,8 @@ namespace lake::commit {
 /// over what they like.
 class LakehouseImpl : public Lakehouse {
  public:
-  LakehouseImpl(std::shared_ptr<LakehouseCore> core, std::string data_dir, std::string temp_dir,
-                std::unique_ptr<TempFolder> temp)
-      : data_dir_(std::move(data_dir)),
-        temp_dir_(std::move(temp_dir)),
-        temp_(std::move(temp)),
-        core_(std::move(core)) {}
+  LakehouseImpl(std::shared_ptr<LakehouseCore> core, std::string data_dir, std::string temp_dir)
+      : data_dir_(std::move(data_dir)), temp_dir_(std::move(temp_dir)), core_(std::move(core)) {}
 
   const std::string& data_dir() const override { return data_dir_; }
   const std::string& temp_dir() const override { return temp_dir_; }
@@ -65,8 +60,6 @@ class LakehouseImpl : public Lakehouse {
  private:
   const std::string data_dir_;
   const std::string temp_dir_;
-  // Goes after everything that may still write into it.
-  const std::unique_ptr<TempFolder> temp_;
   const std::shared_ptr<LakehouseCore> core_;
 };
 

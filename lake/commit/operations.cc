@@ -18,12 +18,18 @@ Status Unknown(const OperationKey& operation, std::string_view reason) {
                operation.operation_id, reason);
 }
 
+table::OpenOptions VersionOf(uint64_t version) {
+  table::OpenOptions options;
+  options.version = version;
+  return options;
+}
+
 Result<uint64_t> RowsAddedBy(const Context& context, std::shared_ptr<storage::ObjectStore> store,
                              uint64_t version) {
-  ARROW_ASSIGN_OR_RAISE(auto after, table::Dataset::Open(context, store, {.version = version}));
+  ARROW_ASSIGN_OR_RAISE(auto after, table::Dataset::Open(context, store, VersionOf(version)));
   uint64_t before_rows = 0;
   if (version > 1) {
-    auto before = table::Dataset::Open(context, store, {.version = version - 1});
+    auto before = table::Dataset::Open(context, store, VersionOf(version - 1));
     // Cleaned up: the number can no longer be told.
     if (!before.ok()) return 0;
     ARROW_ASSIGN_OR_RAISE(before_rows, (*before)->CountRows(context));
@@ -81,7 +87,7 @@ Status ResolveAppend(const Context& context, LakehouseCore* core, const Operatio
   }
   // An earlier attempt may have died between the manifest and its sync.
   ARROW_ASSIGN_OR_RAISE(auto dataset,
-                        table::Dataset::Open(context, store, {.version = found.version}));
+                        table::Dataset::Open(context, store, VersionOf(found.version)));
   const std::string keys[] = {"_versions/" + table::ManifestName(found.version, dataset->naming())};
   Status synced = store->Sync(SettlingContext(context), keys, {});
   if (!synced.ok()) return Unknown(operation, ErrorText(synced));
