@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "lake/base/crash_point.h"
+#include "lake/base/log.h"
+#include "lake/base/temp_folder.h"
 #include "lake/commit/data_folder.h"
 #include "lake/commit/incarnation.h"
 #include "lake/commit/lakehouse_impl.h"
@@ -17,6 +20,22 @@ namespace {
 
 // How long a drop can be taken back at least.
 constexpr int64_t kUndropNanos = int64_t{7} * 24 * 3600 * 1'000'000'000;
+
+// A creation that cannot be settled keeps its name reserved, and says why to whoever wants that
+// name; temporaries that cannot be removed wait for the next start. Neither is a reason to stay
+// closed.
+void TidyUp(const Context& context, LakehouseCore* core, const std::string& data_dir) {
+  Status settled = SettleExpiredCreations(context, core);
+  if (!settled.ok()) Log(LogLevel::kWarning, "creation left as it is: {}", ErrorText(settled));
+  Result<TempSweep> swept = SweepTempFolders(context, data_dir);
+  if (!swept.ok()) {
+    Log(LogLevel::kWarning, "temporary folders not swept: {}", ErrorText(swept.status()));
+    return;
+  }
+  for (const std::string& problem : swept->problems) {
+    Log(LogLevel::kWarning, "temporary folder not removed: {}", problem);
+  }
+}
 
 }  // namespace
 
@@ -45,11 +64,7 @@ Result<std::shared_ptr<Lakehouse>> Lakehouse::Open(const Context& context,
   // Refused at start, not at the first upload, if files cannot be published from the temporary
   // folder.
   ARROW_RETURN_NOT_OK(core->StageFor(context, catalog::Principal{}.tenant).status());
-  // A creation that cannot be settled keeps its name reserved, and says why to whoever wants that
-  // name; temporaries that cannot be removed wait for the next start. Neither is a reason to stay
-  // closed.
-  SettleExpiredCreations(context, core.get()).ok();
-  SweepTempFolders(context, folder.path).ok();
+  TidyUp(context, core.get(), folder.path);
   return std::make_shared<LakehouseImpl>(std::move(core), std::move(folder.path), temp_dir);
 }
 
@@ -118,7 +133,10 @@ Result<CommitOutcome> LakehouseImpl::Replay(const Context& context,
 
 Status LakehouseImpl::Drop(const Context& context, const catalog::Principal& principal,
                            const catalog::Entry& entry) {
-  return metastore().Drop(context, entry, context.clock->UnixNanos() + kUndropNanos);
+  CrashPoint("before_drop");
+  ARROW_RETURN_NOT_OK(metastore().Drop(context, entry, context.clock->UnixNanos() + kUndropNanos));
+  CrashPoint("row_dropped");
+  return Status::OK();
 }
 
 Result<catalog::Entry> LakehouseImpl::Undrop(const Context& context,

@@ -6,6 +6,7 @@
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
+#include "lake/base/crash_point.h"
 #include "lake/base/uuid.h"
 #include "lake/commit/file_references.h"
 #include "lake/commit/incarnation.h"
@@ -45,6 +46,7 @@ Result<table::CommitResult> CommitTransaction(const Context& context,
     table::RemoveUncommitted(SettlingContext(context), store.get(), transaction.fragments).ok();
     return sets.status();
   }
+  CrashPoint("references_written");
   options.sync_keys = *std::move(sets);
   return table::Commit(context, store, transaction, options);
 }
@@ -90,6 +92,7 @@ class AppendWrite : public TableWrite {
   Result<CommitOutcome> Commit(const Context& context) override {
     if (std::exchange(ended_, true)) return AlreadyEnded();
     ARROW_ASSIGN_OR_RAISE(std::vector<table::Fragment> fragments, sink_->TakeFragments());
+    CrashPoint("data_written");
     const uint64_t read_version = table_->dataset->manifest().version();
     CommitOutcome outcome{.version = read_version, .num_rows = sink_->num_rows()};
     if (!fragments.empty()) {
@@ -101,6 +104,7 @@ class AppendWrite : public TableWrite {
       core_->metastore()
           .AdvanceHint(HintContext(context), table_->entry.incarnation, result.version)
           .ok();
+      CrashPoint("hint_published");
     }
     if (!operation_.operation_id.empty()) {
       core_->metastore()
@@ -108,6 +112,7 @@ class AppendWrite : public TableWrite {
                            outcome.num_rows)
           .ok();
     }
+    CrashPoint("outcome_recorded");
     return outcome;
   }
 
@@ -174,6 +179,7 @@ class CreateWrite : public TableWrite {
     if (std::exchange(ended_, true)) return AlreadyEnded();
     Result<std::vector<table::Fragment>> fragments = sink_->TakeFragments();
     if (!fragments.ok()) return Abandon(fragments.status());
+    CrashPoint("data_written");
 
     table::Transaction transaction;
     transaction.operation = table::Transaction::Operation::kCreate;
@@ -225,6 +231,7 @@ class CreateWrite : public TableWrite {
                    "start, once its lease has expired: '{}': {}",
                    entry.name.ToString(), ErrorText(published));
     }
+    CrashPoint("row_live");
     CommitOutcome outcome{.version = 1, .num_rows = sink_->num_rows()};
     if (!operation_.operation_id.empty()) {
       core_->metastore()
@@ -232,6 +239,7 @@ class CreateWrite : public TableWrite {
                            outcome.num_rows)
           .ok();
     }
+    CrashPoint("outcome_recorded");
     return outcome;
   }
 
@@ -308,6 +316,7 @@ Result<std::unique_ptr<TableWrite>> StartAppend(const Context& context,
     record.base_version = dataset.manifest().version();
     ARROW_ASSIGN_OR_RAISE(catalog::BegunOperation begun,
                           core->metastore().BeginOperation(context, record));
+    CrashPoint("operation_recorded");
     if (begun.existed) {
       if (begun.record.base_version == 0) return WrongKind(options.operation);
       ARROW_ASSIGN_OR_RAISE(OperationState state,
@@ -359,11 +368,13 @@ Result<std::unique_ptr<TableWrite>> StartCreate(
   ARROW_ASSIGN_OR_RAISE(entry.name.name, catalog::CheckedName(name.name, "table"));
   entry.location = NewTableLocation(entry.name, entry.incarnation);
   ARROW_ASSIGN_OR_RAISE(entry, ReserveName(context, core.get(), entry));
+  CrashPoint("row_creating");
   Status recorded = RecordCreate(context, core.get(), options.operation, entry.incarnation, buried);
   if (!recorded.ok()) {
     core->metastore().AbandonCreate(SettlingContext(context), entry).ok();
     return recorded;
   }
+  CrashPoint("operation_recorded");
   ARROW_ASSIGN_OR_RAISE(auto store, core->TableStore(entry));
   auto sink = std::make_unique<RowSink>(context, store, table_schema, std::move(arrow_schema),
                                         std::move(checker), options.max_buffered_bytes);
