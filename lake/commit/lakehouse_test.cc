@@ -317,7 +317,7 @@ TEST_F(LakehouseTest, OfRacingCreatesOneWins) {
   auto two = Open().ValueOrDie();
   for (int round = 0; round < 10; ++round) {
     std::string name = "t" + std::to_string(round);
-    std::vector<Result<CommitOutcome>> outcomes(2, Status::OK());
+    std::vector<Result<CommitOutcome>> outcomes(2);
     std::thread other([&] { outcomes[1] = CreateNumbers(context_, two.get(), name, {2}); });
     outcomes[0] = CreateNumbers(context_, one.get(), name, {1});
     other.join();
