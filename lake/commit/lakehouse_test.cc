@@ -265,10 +265,11 @@ TEST_F(LakehouseTest, AReplacedTableIsRefused) {
   auto write = lakehouse->Append(context_, {}, t, {}).ValueOrDie();
   ASSERT_OK(write->Write(*Numbers({3})));
 
-  fs::remove_all(path() + "/" + t->entry.location);
+  const std::string t_folder = path() + "/" + t->entry.location;
+  const std::string u_folder = path() + "/" + u->entry.location;
+  fs::remove_all(t_folder + "/_versions");
   EXPECT_CODE(ErrorCode::kTableReplaced, NumbersOf(context_, lakehouse.get(), "t"));
-  fs::copy(path() + "/" + u->entry.location, path() + "/" + t->entry.location,
-           fs::copy_options::recursive);
+  fs::copy(u_folder + "/_versions", t_folder + "/_versions", fs::copy_options::recursive);
   EXPECT_CODE(ErrorCode::kTableReplaced, NumbersOf(context_, lakehouse.get(), "t"));
   EXPECT_CODE(ErrorCode::kTableReplaced, write->Commit(context_));
   // What stands in the folder was not touched.
