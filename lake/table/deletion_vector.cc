@@ -50,9 +50,9 @@ Result<DeletionVector> DeletionVector::FromArrowFile(const Context& context, std
   };
   // The file says how large its decompressed body is: hold it to what the rows can need.
   constexpr int64_t kSlack = 1 << 20;
+  arrow::ProxyMemoryPool own(context.pool());  // the cap counts this file's bytes alone
   arrow::CappedMemoryPool pool(
-      context.pool(),
-      static_cast<int64_t>(2 * bytes.size() + 2 * sizeof(uint32_t) * physical_rows) + kSlack);
+      &own, static_cast<int64_t>(2 * bytes.size() + 2 * sizeof(uint32_t) * physical_rows) + kSlack);
   arrow::ipc::IpcReadOptions options = arrow::ipc::IpcReadOptions::Defaults();
   options.memory_pool = &pool;
   options.use_threads = false;

@@ -211,7 +211,8 @@ Status ScannerImpl::PlanColumns(const ScanOptions& options) {
   arrow::FieldVector fields;
   auto add_address = [&](const char* name) {
     outputs_.push_back({});
-    fields.push_back(arrow::field(name, arrow::uint64(), /*nullable=*/false));
+    // Nullable as upstream shows it, though it never is null.
+    fields.push_back(arrow::field(name, arrow::uint64()));
   };
   auto add = [&](const format::Field* field) -> Status {
     OutputColumn output{.field = field};
