@@ -1,0 +1,127 @@
+"""The real program, killed in every named phase of an operation, then checked against a model outside it.
+
+A test build stops at the place that LAKE_TEST_KILL_AT names, by SIGKILL (lake/base/crash_point.h). The release build
+has no such places; there the suite fails at once, rather than testing nothing.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import uuid
+
+import lance
+import pytest
+
+KILLS_PER_PHASE = int(os.environ.get("LAKE_TEST_KILLS", "20"))
+
+APPEND_PHASES = ["operation_recorded", "data_written", "transaction_written", "manifest_staged", "manifest_visible",
+                 "manifest_synced", "hint_published"]
+CREATE_PHASES = ["row_creating", "data_written", "manifest_staged", "manifest_visible", "manifest_synced", "row_live"]
+DROP_PHASES = ["before_drop", "row_dropped"]
+UPLOAD_PHASES = ["upload_written", "upload_visible", "upload_synced"]
+
+
+def uuid7(source):
+    value = source.getrandbits(128) & ~(0xF << 76) | (7 << 76)
+    return str(uuid.UUID(int=value & ~(0x3 << 62) | (0x2 << 62)))
+
+
+@pytest.fixture
+def seeded():
+    seed = int(os.environ.get("LAKE_TEST_SEED", random.SystemRandom().getrandbits(32)))
+    print(f"seed {seed}: LAKE_TEST_SEED={seed} repeats it")
+    return random.Random(seed)
+
+
+def killed(lake, phase, *arguments):
+    """Runs a command that dies in `phase`."""
+    result = subprocess.run(lake.command(*arguments), env={**os.environ, "LAKE_TEST_KILL_AT": phase},
+                            capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == -signal.SIGKILL, f"{phase} was not passed: {result.returncode} {result.stderr}"
+
+
+def location(lake, table):
+    return json.loads(lake.run("table", "describe", table, "--json").stdout)["location"]
+
+
+def values(lake, table):
+    return sorted(row["x"] for row in json.loads(lake.sql(f"SELECT x FROM {table}").stdout))
+
+
+def check_everything(lake):
+    report = json.loads(lake.run("selftest", "--json").stdout)
+    assert report["passed"], report
+    temporaries = list((lake.data_dir / "tmp").rglob("*"))
+    assert temporaries == []
+
+
+@pytest.mark.parametrize("phase", APPEND_PHASES)
+def test_a_killed_append_replays_to_exactly_one_copy(lake, seeded, phase):
+    lake.sql("CREATE TABLE main.t (x BIGINT)")
+    expected = []
+    for _ in range(KILLS_PER_PHASE):
+        value = seeded.randrange(1 << 40)
+        insert = ["sql", f"INSERT INTO main.t VALUES ({value}), ({value + 1})", "--operation-id", uuid7(seeded)]
+        killed(lake, phase, *insert)
+        # Whatever was left behind, readers see all of it or nothing, and other writers go on.
+        assert values(lake, "main.t") in (sorted(expected), sorted(expected + [value, value + 1]))
+        lake.run(*insert)
+        expected += [value, value + 1]
+        assert values(lake, "main.t") == sorted(expected)
+        lake.run(*insert)
+    assert values(lake, "main.t") == sorted(expected)
+    upstream = lance.dataset(location(lake, "main.t")).to_table().column("x").to_pylist()
+    assert sorted(upstream) == sorted(expected)
+    check_everything(lake)
+    print(f"{KILLS_PER_PHASE} kills in {phase}")
+
+
+@pytest.mark.parametrize("phase", CREATE_PHASES)
+def test_a_killed_create_leaves_a_whole_table_or_none(lake, seeded, phase):
+    lake.sql("SELECT 1")
+    for i in range(KILLS_PER_PHASE):
+        value = seeded.randrange(1 << 40)
+        killed(lake, phase, "sql", f"CREATE TABLE main.t{i} AS SELECT {value} AS x")
+        listed = lake.run("table", "list").stdout.split()
+        if f"main.t{i}" in listed:
+            assert values(lake, f"main.t{i}") == [value]
+        else:
+            # The name is free once the dead creator's lease is over, and not given to two owners before.
+            again = lake.run("sql", f"CREATE TABLE main.u{i} AS SELECT {value} AS x")
+            assert again.returncode == 0
+            assert values(lake, f"main.u{i}") == [value]
+    check_everything(lake)
+    print(f"{KILLS_PER_PHASE} kills in {phase}")
+
+
+@pytest.mark.parametrize("phase", DROP_PHASES)
+def test_a_killed_drop_happened_or_did_not(lake, seeded, phase):
+    lake.sql("SELECT 1")
+    for i in range(KILLS_PER_PHASE):
+        value = seeded.randrange(1 << 40)
+        lake.sql(f"CREATE TABLE main.t{i} AS SELECT {value} AS x")
+        killed(lake, phase, "table", "drop", f"main.t{i}")
+        if f"main.t{i}" not in lake.run("table", "list").stdout.split():
+            lake.run("table", "undrop", f"main.t{i}")
+        assert values(lake, f"main.t{i}") == [value]
+    check_everything(lake)
+    print(f"{KILLS_PER_PHASE} kills in {phase}")
+
+
+@pytest.mark.parametrize("phase", UPLOAD_PHASES)
+def test_a_killed_import_goes_on_where_it_was(lake, seeded, tmp_path, phase):
+    root = tmp_path / "in"
+    root.mkdir()
+    lake.sql("CREATE TABLE main.files (path VARCHAR, size BIGINT, modified TIMESTAMP, content FILE)")
+    for i in range(KILLS_PER_PHASE):
+        (root / f"{i:03}.bin").write_bytes(seeded.randbytes(seeded.randrange(100_000)))
+        killed(lake, phase, "file", "import", "main.files", root)
+        lake.run("file", "import", "main.files", root)
+    report = json.loads(lake.run("file", "verify", "main.files", "--json").stdout)
+    assert (report["values"], report["failures"]) == (KILLS_PER_PHASE, [])
+    paths = [row["path"] for row in json.loads(lake.sql("SELECT path FROM main.files ORDER BY path").stdout)]
+    assert paths == sorted(path.name for path in root.iterdir())
+    check_everything(lake)
+    print(f"{KILLS_PER_PHASE} kills in {phase}")
