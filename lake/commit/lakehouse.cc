@@ -11,9 +11,9 @@
 #include "lake/commit/lakehouse_impl.h"
 #include "lake/commit/leftovers.h"
 #include "lake/commit/operations.h"
-#include "lake/commit/put_probe.h"
 #include "lake/commit/recovery.h"
 #include "lake/commit/table_write.h"
+#include "lake/storage/put_probe.h"
 
 namespace lake::commit {
 namespace {
@@ -47,7 +47,7 @@ Result<std::shared_ptr<Lakehouse>> Lakehouse::Open(const Context& context,
                         catalog::OpenSqliteMetastore(context, MetastorePath(folder.path)));
   const std::string temp_dir = folder.temp->path();
   const std::string probe_prefix = temp_dir.substr(folder.path.size() + 1);
-  Status write_gate = ProbeConditionalPut(context, folder.store.get(), probe_prefix);
+  Status write_gate = storage::ProbeConditionalPut(context, folder.store.get(), probe_prefix);
   // Reading goes on where writing is refused.
   if (!write_gate.ok() && CodeOf(write_gate) != ErrorCode::kUnsupported) return write_gate;
 

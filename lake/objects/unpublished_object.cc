@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 
+#include "lake/base/crash_point.h"
 #include "lake/base/posix_error.h"
 #include "lake/base/uuid.h"
 
@@ -106,12 +107,14 @@ void UnpublishedObject::RemoveIfMine(const OpenFolder& folder, const std::string
 
 Status UnpublishedObject::Publish(const OpenFolder& folder, const std::string& name) {
   ARROW_RETURN_NOT_OK(Seal());
+  CrashPoint("upload_written");
   Status named = GiveName(folder, name);
   if (!named.ok()) {
     // The call may have worked although it failed.
     if (CodeOf(named) != ErrorCode::kAlreadyExists) RemoveIfMine(folder, name);
     return named;
   }
+  CrashPoint("upload_visible");
   fd_ = UniqueFd();
   if (exists_) {
     calls_->UnlinkAt(temp_folder_->fd.get(), name_.c_str());
@@ -125,6 +128,7 @@ Status UnpublishedObject::Publish(const OpenFolder& folder, const std::string& n
     calls_->UnlinkAt(folder.fd.get(), name.c_str());
     return failed;
   }
+  CrashPoint("upload_synced");
   return Status::OK();
 }
 

@@ -5,6 +5,7 @@
 
 #include <arrow/buffer.h>
 
+#include "lake/base/crash_point.h"
 #include "lake/table/append_writer.h"
 #include "lake/table/conflict_internal.h"
 #include "lake/table/dataset_impl.h"
@@ -188,8 +189,10 @@ Result<std::optional<CommitResult>> Committer::Attempt() {
   ARROW_ASSIGN_OR_RAISE(std::unique_ptr<storage::StagedObject> staged,
                         store_->Stage(context_, key, bytes));
   ARROW_RETURN_NOT_OK(Prepare(versions, staged.get()));
+  CrashPoint("manifest_staged");
   ARROW_ASSIGN_OR_RAISE(bool mine, Publish(staged.get(), bytes, version));
   if (!mine) return std::nullopt;
+  CrashPoint("manifest_visible");
   ARROW_ASSIGN_OR_RAISE(CommitResult result, Acknowledge(version, versions.naming,
                                                          std::move(manifest), /*replayed=*/false));
   return result;
@@ -319,6 +322,7 @@ Status Committer::Prepare(const VersionList& versions, storage::StagedObject* st
   if (!files_synced_) {
     ARROW_RETURN_NOT_OK(
         store_->Put(context_, transaction_key_, transaction_bytes_, storage::PutCondition::kNone));
+    CrashPoint("transaction_written");
     for (const Fragment& fragment : transaction_.fragments) {
       for (const DataFile& file : fragment.files) keys.push_back(DataFileKey(file));
     }
@@ -395,6 +399,7 @@ Result<CommitResult> Committer::Acknowledge(uint64_t version, ManifestNaming nam
   if (replayed) keys.insert(keys.end(), options_.sync_keys.begin(), options_.sync_keys.end());
   Status synced = store_->Sync(context, keys, {});
   if (!synced.ok()) return Unknown(version, synced);
+  CrashPoint("manifest_synced");
 
   // Only a hint, as upstream since 7.1 keeps it: nobody may rely on it, so an error means nothing.
   (void)store_->Put(context, kHintKey, fmt::format("{{\"version\":{}}}", version),

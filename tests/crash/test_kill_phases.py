@@ -16,9 +16,10 @@ import pytest
 
 KILLS_PER_PHASE = int(os.environ.get("LAKE_TEST_KILLS", "20"))
 
-APPEND_PHASES = ["operation_recorded", "data_written", "transaction_written", "manifest_staged", "manifest_visible",
-                 "manifest_synced", "hint_published"]
-CREATE_PHASES = ["row_creating", "data_written", "manifest_staged", "manifest_visible", "manifest_synced", "row_live"]
+COMMIT_PHASES = ["data_written", "references_written", "transaction_written", "manifest_staged", "manifest_visible",
+                 "manifest_synced"]
+APPEND_PHASES = ["operation_recorded", *COMMIT_PHASES, "hint_published", "outcome_recorded"]
+CREATE_PHASES = ["row_creating", "operation_recorded", *COMMIT_PHASES, "row_live", "outcome_recorded"]
 DROP_PHASES = ["before_drop", "row_dropped"]
 UPLOAD_PHASES = ["upload_written", "upload_visible", "upload_synced"]
 
