@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lake/base/memory_budget.h"
+#include "lake/base/posix_error.h"
 
 namespace lake {
 namespace {
@@ -65,9 +66,14 @@ Result<int64_t> ParseInteger(std::string_view text) {
 Status CheckValue(const ConfigKey& key, const std::string& text) {
   switch (key.type) {
     case ConfigType::kText:
-      return Status::OK();
-    case ConfigType::kBytes:
-      return ParseBytes(text).status();
+      if (!text.empty()) return Status::OK();
+      return MakeError(ErrorCode::kInvalidArgument, "a text that is not empty is expected");
+    case ConfigType::kBytes: {
+      ARROW_ASSIGN_OR_RAISE(int64_t bytes, ParseBytes(text));
+      if (bytes > 0) return Status::OK();
+      return Error(ErrorCode::kInvalidArgument, "a size greater than 0 is expected, not '{}'",
+                   text);
+    }
     case ConfigType::kInteger:
       return ParseInteger(text).status();
     case ConfigType::kChoice:
@@ -84,7 +90,12 @@ Status CheckValue(const ConfigKey& key, const std::string& text) {
 Result<std::map<std::string, std::string>> ReadToml(const std::string& path) {
   std::map<std::string, std::string> values;
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return values;
+  if (!std::filesystem::exists(path, error)) {
+    // A file that cannot be seen may still be there: its settings must not be lost silently.
+    return error ? Result<std::map<std::string, std::string>>(
+                       PosixError(error.value(), "cannot look for the configuration", path))
+                 : values;
+  }
   toml::table table;
   try {
     table = toml::parse_file(path);

@@ -14,8 +14,8 @@ namespace lake {
 
 /// What a configuration value has to look like.
 enum class ConfigType {
-  kText,
-  kBytes,    ///< A size: "256 MiB", "2 GB", "65536"
+  kText,     ///< Not empty
+  kBytes,    ///< A size greater than 0: "256 MiB", "2 GB", "65536"
   kInteger,  ///< A whole number, not negative
   kChoice,   ///< One of ConfigKey::choices
 };

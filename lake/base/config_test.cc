@@ -83,12 +83,21 @@ TEST_F(ConfigTest, AWrongValueNamesSourceKeyAndExpectation) {
   EXPECT_NE(status.message().find("256 MiB"), std::string::npos) << status;
   EXPECT_FALSE(Load({{"threads", "-1"}}).ok());
   EXPECT_FALSE(Load({{"log_level", "loud"}}).ok());
+  EXPECT_FALSE(Load({{"write_buffer_bytes", "0"}}).ok());
+  EXPECT_FALSE(Load({{"time_zone", ""}}).ok());
+  EXPECT_FALSE(Config::Load({.flags = {{"data_dir", ""}}, .environment = {}}).ok());
 }
 
 TEST_F(ConfigTest, BrokenTomlNamesTheLine) {
   WriteToml("threads = 1\ntime_zone = \n");
   Status status = Load({}).status();
   EXPECT_NE(status.message().find("line 2"), std::string::npos) << status;
+}
+
+TEST_F(ConfigTest, AFileThatCannotBeSeenIsNotTakenForMissing) {
+  // A link to itself is the one such case that also root meets.
+  std::filesystem::create_symlink("lake.toml", folder_ + "/lake.toml");
+  EXPECT_EQ(CodeOf(Load({}).status()), ErrorCode::kPermissionDenied);
 }
 
 TEST_F(ConfigTest, TheDataFolderCannotBeSetInsideItself) {

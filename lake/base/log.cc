@@ -8,6 +8,8 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "lake/base/utf8.h"
+
 namespace lake {
 namespace {
 
@@ -48,6 +50,8 @@ spdlog::logger& Logger() {
 
 /// Keeps one message on one line.
 std::string Escaped(std::string_view text, bool json) {
+  // JSON must be UTF-8; what is not is shown byte by byte.
+  const bool escape_high = json && !IsValidUtf8(text);
   std::string escaped;
   escaped.reserve(text.size() + 2);
   if (json) escaped.push_back('"');
@@ -55,7 +59,7 @@ std::string Escaped(std::string_view text, bool json) {
     auto byte = static_cast<unsigned char>(c);
     if (c == '\n') {
       escaped += "\\n";
-    } else if (byte < 0x20 || byte == 0x7F) {
+    } else if (byte < 0x20 || byte == 0x7F || (escape_high && byte >= 0x80)) {
       escaped += fmt::format("\\u{:04x}", byte);
     } else {
       if (json && (c == '"' || c == '\\')) escaped.push_back('\\');

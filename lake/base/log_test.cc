@@ -39,5 +39,12 @@ TEST_F(LogTest, JsonLinesQuoteTheMessage) {
   EXPECT_NE(line.find(R"("level":"info","message":"say \"hi\" %v"})"), std::string::npos) << line;
 }
 
+TEST_F(LogTest, JsonLinesAreUtf8WhateverTheMessageIs) {
+  ConfigureLog(LogLevel::kDebug, LogFormat::kJson);
+  EXPECT_NE(Captured(LogLevel::kInfo, "\xFF\x1B").find(R"("message":"\u00ff\u001b"})"),
+            std::string::npos);
+  EXPECT_NE(Captured(LogLevel::kInfo, "\u00FC").find("\"\u00FC\""), std::string::npos);
+}
+
 }  // namespace
 }  // namespace lake
