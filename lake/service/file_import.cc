@@ -30,7 +30,8 @@ constexpr uint64_t kGroupBytes = 32 << 20;
 struct PendingFile {
   FoundFile found;
   std::unique_ptr<objects::FileSource> source;
-  Result<objects::DataLocation> location = Status::OK();
+  Status outcome;
+  objects::DataLocation location;
 };
 
 Result<std::filesystem::path> Canonical(const std::string& path) {
@@ -58,6 +59,8 @@ class Import {
   // The totals of the progress: a walk that opens no file.
   Status CountFiles();
   Status Take(FoundFile file, FolderWalk* walk);
+  // Any thread. An error ends the import; what is wrong with the file alone goes to its outcome.
+  Status Upload(PendingFile* file);
   // Uploads the group and commits if a limit is reached.
   Status UploadGroup();
   Status CommitRows();
@@ -161,41 +164,50 @@ Status Import::Take(FoundFile file, FolderWalk* walk) {
               rows_.size() + group_.size() >= request_.commit_files;
   if (full) ARROW_RETURN_NOT_OK(UploadGroup());
   group_bytes_ += size;
-  group_.push_back({.found = std::move(file), .source = *std::move(source)});
+  PendingFile& pending = group_.emplace_back();
+  pending.found = std::move(file);
+  pending.source = *std::move(source);
   return Status::OK();
+}
+
+Status Import::Upload(PendingFile* file) {
+  std::string content_type = GuessContentType(file->found.path);
+  if (!has_content_) {
+    // Nothing would refer to an object: the row tells of the file and no more.
+    file->location.content_type = std::move(content_type);
+    file->location.size_bytes = file->source->size();
+    return Status::OK();
+  }
+  Result<objects::DataLocation> location =
+      stage_->Upload(context_, file->source.get(),
+                     {.content_type = std::move(content_type),
+                      .progress = [this](uint64_t bytes) { Advance(0, bytes); }});
+  if (location.ok()) {
+    file->location = *std::move(location);
+    return Status::OK();
+  }
+  file->outcome = location.status();
+  // A file that cannot be read is that file's problem, a stage that cannot be written is
+  // everybody's.
+  return file->source->error().ok() ? file->outcome : Status::OK();
 }
 
 Status Import::UploadGroup() {
   std::vector<PendingFile> group = std::exchange(group_, {});
   group_bytes_ = 0;
   if (!group.empty() && rows_.empty()) rows_since_ = context_.clock->MonotonicNanos();
-  ARROW_RETURN_NOT_OK(ParallelFor(IoThreadPool(), group.size(), [&](size_t i) {
-    PendingFile& file = group[i];
-    if (!has_content_) {
-      // Nothing would refer to an object: the row tells of the file and no more.
-      file.location = objects::DataLocation{.uri = "",
-                                            .content_type = GuessContentType(file.found.path),
-                                            .size_bytes = file.source->size(),
-                                            .sha256 = ""};
-      return Status::OK();
-    }
-    file.location = stage_->Upload(context_, file.source.get(),
-                                   {.content_type = GuessContentType(file.found.path),
-                                    .progress = [this](uint64_t bytes) { Advance(0, bytes); }});
-    // A file that cannot be read is that file's problem, a stage that cannot be written is
-    // everybody's.
-    return file.source->error().ok() ? file.location.status() : Status::OK();
-  }));
+  ARROW_RETURN_NOT_OK(
+      ParallelFor(IoThreadPool(), group.size(), [&](size_t i) { return Upload(&group[i]); }));
   for (PendingFile& file : group) {
     Advance(1, 0);
-    if (!file.location.ok()) {
-      Report(file.found.path, file.location.status());
+    if (!file.outcome.ok()) {
+      Report(file.found.path, file.outcome);
       continue;
     }
-    rows_bytes_ += file.location->size_bytes;
+    rows_bytes_ += file.location.size_bytes;
     rows_.push_back({.path = std::move(file.found.path),
                      .modified_nanos = file.source->modified_nanos(),
-                     .location = *std::move(file.location)});
+                     .location = std::move(file.location)});
   }
   bool due = rows_.size() >= request_.commit_files || rows_bytes_ >= request_.commit_bytes ||
              context_.clock->MonotonicNanos() - rows_since_ >= request_.commit_nanos;
