@@ -1,0 +1,115 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <duckdb.hpp>
+#include <duckdb/common/types/column/column_data_collection.hpp>
+#include <duckdb/planner/tableref/bound_at_clause.hpp>
+#include <duckdb/transaction/transaction.hpp>
+#include <duckdb/transaction/transaction_manager.hpp>
+
+#include "lake/base/mutex.h"
+#include "lake/commit/lakehouse.h"
+
+namespace lake::query {
+
+class LakeCatalog;
+class LakeSchemaEntry;
+class LakeTableEntry;
+
+/// Rows that statements of an open transaction wrote to its table, not committed yet.
+struct PendingRows {
+  std::shared_ptr<const commit::OpenTable> table;
+  std::vector<std::unique_ptr<duckdb::ColumnDataCollection>> parts;
+  uint64_t num_rows = 0;
+  /// Every FILE value among them came with proof.
+  bool file_provenance_proved = false;
+};
+
+/// A DuckDB transaction over the catalog: fixes (row, version) of each table at its first touch,
+/// and holds what it writes. DuckDB makes one for each statement outside BEGIN ... COMMIT.
+class LakeTransaction : public duckdb::Transaction {
+ public:
+  LakeTransaction(duckdb::TransactionManager& manager, duckdb::ClientContext& context,
+                  LakeCatalog& catalog);
+  ~LakeTransaction() override;
+
+  static LakeTransaction& Get(duckdb::ClientContext& context, duckdb::Catalog& catalog);
+
+  /// The table at the version this transaction sees, or at the one `at` asks for; null if there is
+  /// none. Throws what opening it reports.
+  std::shared_ptr<LakeTableEntry> FindTable(duckdb::ClientContext& context, LakeSchemaEntry& schema,
+                                            const std::string& name,
+                                            const duckdb::BoundAtClause* at);
+
+  /// Keeps an entry that a listing handed to DuckDB until the transaction ends.
+  void Keep(std::shared_ptr<LakeTableEntry> entry);
+
+  /// Makes sure that `table` is the one that this transaction may write. Throws naming both tables
+  /// if it has written another.
+  void CheckWritable(const commit::OpenTable& table);
+  /// Adds rows of a statement of an open transaction.
+  void AddPending(std::shared_ptr<const commit::OpenTable> table,
+                  std::unique_ptr<duckdb::ColumnDataCollection> rows, bool file_provenance_proved);
+  /// Rows that this transaction added to the table of `incarnation`, or null. Stable while a
+  /// statement runs.
+  const PendingRows* PendingFor(const Uuid& incarnation) const;
+
+  /// Takes the finished write of a statement that runs by itself: committed with its transaction.
+  void SetWrite(std::unique_ptr<commit::TableWrite> write);
+
+  Status Commit(duckdb::ClientContext& context);
+  Status Abort(const Context& context);
+
+ private:
+  struct TableKey {
+    std::string name_space;
+    std::string name;
+    std::string at;
+    auto operator<=>(const TableKey&) const = default;
+  };
+
+  std::shared_ptr<const commit::OpenTable> Open(const Context& context, const catalog::Entry& entry,
+                                                const table::OpenOptions& options);
+  Status CommitPending(duckdb::ClientContext& context);
+
+  LakeCatalog& catalog_;
+  Mutex mutex_;
+  std::map<TableKey, std::shared_ptr<LakeTableEntry>> tables_ LAKE_GUARDED_BY(mutex_);
+  /// Newest-version tables by incarnation: the pins.
+  std::map<Uuid, std::shared_ptr<const commit::OpenTable>> pins_ LAKE_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<LakeTableEntry>> kept_ LAKE_GUARDED_BY(mutex_);
+  std::optional<PendingRows> pending_;
+  std::unique_ptr<commit::TableWrite> write_;
+};
+
+class LakeTransactionManager : public duckdb::TransactionManager {
+ public:
+  LakeTransactionManager(duckdb::AttachedDatabase& db, LakeCatalog& catalog)
+      : duckdb::TransactionManager(db), catalog_(catalog) {}
+
+  duckdb::Transaction& StartTransaction(duckdb::ClientContext& context) override;
+  duckdb::ErrorData CommitTransaction(duckdb::ClientContext& context,
+                                      duckdb::Transaction& transaction) override;
+  void RollbackTransaction(duckdb::Transaction& transaction) override;
+  void Checkpoint(duckdb::ClientContext&, bool) override {}
+
+ private:
+  std::unique_ptr<LakeTransaction> Take(duckdb::Transaction& transaction);
+
+  LakeCatalog& catalog_;
+  Mutex mutex_;
+  std::map<duckdb::Transaction*, std::unique_ptr<LakeTransaction>> open_ LAKE_GUARDED_BY(mutex_);
+};
+
+/// The version that an AT clause asks for. kInvalidArgument for other units and values. A time
+/// without zone is in the session's time zone; nanoseconds are kept.
+Result<table::OpenOptions> OpenOptionsFrom(duckdb::ClientContext& context,
+                                           const duckdb::BoundAtClause& at);
+
+}  // namespace lake::query
