@@ -4,10 +4,7 @@
 
 #include <arrow/type.h>
 
-#include "lake/base/checked.h"
-#include "lake/base/thread_pool.h"
 #include "lake/table/dataset_impl.h"
-#include "lake/table/transaction_internal.h"
 #include "lake/table/version_list.h"
 
 namespace lake::table {
@@ -53,18 +50,6 @@ Result<std::shared_ptr<const Manifest>> OpenManifest(const Context& context,
                  list.versions.front(), list.newest(), store->description(), version);
   }
   return ReadManifest(context, store, version, list.naming);
-}
-
-/// Rows of a manifest as far as it tells them itself.
-uint64_t KnownRows(const Manifest& manifest) {
-  uint64_t rows = 0;
-  for (const Fragment& fragment : manifest.fragments()) {
-    rows += fragment.physical_rows;
-    if (fragment.deletion_file) {
-      rows -= std::min(fragment.physical_rows, fragment.deletion_file->num_deleted_rows);
-    }
-  }
-  return rows;
 }
 
 }  // namespace
@@ -126,26 +111,7 @@ Result<uint64_t> DatasetImpl::CountRows(const Context& context) const {
 
 Result<std::vector<VersionInfo>> DatasetImpl::Versions(const Context& context) const {
   ARROW_ASSIGN_OR_RAISE(VersionList list, ListVersions(context, store_.get()));
-  std::vector<VersionInfo> infos(list.versions.size());
-  auto read = [&](size_t i) -> Status {
-    Result<std::shared_ptr<const Manifest>> manifest =
-        ReadManifest(context, store_.get(), list.versions[i], list.naming);
-    if (!manifest.ok()) {
-      // Removed by a clean-up since the listing: it stays version 0 and is dropped below.
-      return CodeOf(manifest.status()) == ErrorCode::kNotFound ? Status::OK() : manifest.status();
-    }
-    Result<pb::Transaction> transaction =
-        ReadTransaction(context, store_.get(), FileOf(**manifest));
-    infos[i] = {
-        .version = (*manifest)->version(),
-        .timestamp_nanos = (*manifest)->timestamp_nanos(),
-        .num_rows = KnownRows(**manifest),
-        .operation = std::string(transaction.ok() ? OperationName(*transaction) : "unknown")};
-    return Status::OK();
-  };
-  ARROW_RETURN_NOT_OK(ParallelFor(IoThreadPool(), infos.size(), read));
-  std::erase_if(infos, [](const VersionInfo& info) { return info.version == 0; });
-  return infos;
+  return ReadVersions(context, store_.get(), list);
 }
 
 Result<const format::Field*> FindColumn(const format::Schema& schema, const std::string& name) {

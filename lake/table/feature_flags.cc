@@ -55,6 +55,16 @@ Status CheckFlags(uint64_t flags, uint64_t known, std::string_view what, const s
 
 }  // namespace
 
+std::vector<std::string> FlagNames(uint64_t flags) {
+  std::vector<std::string> names;
+  for (; flags != 0; flags &= flags - 1) {
+    const uint64_t flag = 1ull << std::countr_zero(flags);
+    std::string name(FlagName(flag));
+    names.push_back(name == FlagName(0) ? fmt::format("{} ({})", name, flag) : name);
+  }
+  return names;
+}
+
 Status CheckReadable(const Manifest& manifest, const std::string& table) {
   return CheckFlags(manifest.reader_flags(), kReadable, "reading", table);
 }

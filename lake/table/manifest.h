@@ -106,6 +106,13 @@ struct ParsedManifestName {
 };
 std::optional<ParsedManifestName> ParseManifestName(std::string_view name);
 
+/// The names of the flags that are set, such as "deletion files"; one that lake does not know is
+/// "unknown to lake (512)".
+std::vector<std::string> FlagNames(uint64_t flags);
+
+/// Rows of a version that are not deleted, as far as its manifest tells.
+uint64_t KnownRows(const Manifest& manifest);
+
 /// OK if this lake can read the version; else kUnsupported naming the flag.
 Status CheckReadable(const Manifest& manifest, const std::string& table);
 /// OK if this lake can commit on top of the version.

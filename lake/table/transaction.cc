@@ -12,7 +12,9 @@ namespace {
 
 constexpr uint64_t kMaxTransactionSize = 1ull << 30;
 
-std::optional<pb::Transaction> Parse(std::string_view bytes) {
+}  // namespace
+
+std::optional<pb::Transaction> ParseTransaction(std::string_view bytes) {
   SilenceProtobuf();
   pb::Transaction message;
   if (bytes.size() > kMaxTransactionSize ||
@@ -22,8 +24,6 @@ std::optional<pb::Transaction> Parse(std::string_view bytes) {
   }
   return message;
 }
-
-}  // namespace
 
 std::string TransactionFileName(uint64_t read_version, const std::string& uuid) {
   return fmt::format("{}-{}.txn", read_version, uuid);
@@ -58,7 +58,7 @@ pb::Transaction TransactionToMessage(const Transaction& transaction) {
 Result<pb::Transaction> ReadTransaction(const Context& context, storage::ObjectStore* store,
                                         const ManifestFile& manifest) {
   if (manifest.inline_transaction()) {
-    std::optional<pb::Transaction> message = Parse(*manifest.inline_transaction());
+    std::optional<pb::Transaction> message = ParseTransaction(*manifest.inline_transaction());
     if (message) return *std::move(message);
   }
   if (manifest.transaction_file().empty()) {
@@ -73,7 +73,7 @@ Result<pb::Transaction> ReadTransaction(const Context& context, storage::ObjectS
   }
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> bytes,
                         store->GetAll(context, key, kMaxTransactionSize));
-  std::optional<pb::Transaction> message = Parse(std::string_view(*bytes));
+  std::optional<pb::Transaction> message = ParseTransaction(std::string_view(*bytes));
   if (!message) {
     return Error(ErrorCode::kCorrupt, "transaction file is no valid transaction: {}", key);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,9 @@ std::string TransactionFileName(uint64_t read_version, const std::string& uuid);
 std::string TransactionKey(const std::string& file_name);
 
 pb::Transaction TransactionToMessage(const Transaction& transaction);
+
+/// Nothing if the bytes are no transaction.
+std::optional<pb::Transaction> ParseTransaction(std::string_view bytes);
 
 /// The transaction that made a version: inline in its manifest, or in its `.txn` file. kNotFound if
 /// there is neither, kCorrupt if neither can be decoded.

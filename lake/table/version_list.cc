@@ -4,6 +4,9 @@
 
 #include <arrow/buffer.h>
 
+#include "lake/base/thread_pool.h"
+#include "lake/table/transaction_internal.h"
+
 namespace lake::table {
 
 namespace {
@@ -55,6 +58,40 @@ Result<std::shared_ptr<const Manifest>> ReadManifest(const Context& context,
                  key, manifest->version());
   }
   return manifest;
+}
+
+uint64_t KnownRows(const Manifest& manifest) {
+  uint64_t rows = 0;
+  for (const Fragment& fragment : manifest.fragments()) {
+    rows += fragment.physical_rows;
+    if (fragment.deletion_file) {
+      rows -= std::min(fragment.physical_rows, fragment.deletion_file->num_deleted_rows);
+    }
+  }
+  return rows;
+}
+
+Result<std::vector<VersionInfo>> ReadVersions(const Context& context, storage::ObjectStore* store,
+                                              const VersionList& list) {
+  std::vector<VersionInfo> infos(list.versions.size());
+  auto read = [&](size_t i) -> Status {
+    Result<std::shared_ptr<const Manifest>> manifest =
+        ReadManifest(context, store, list.versions[i], list.naming);
+    if (!manifest.ok()) {
+      // Removed by a clean-up since the listing: it stays version 0 and is dropped below.
+      return CodeOf(manifest.status()) == ErrorCode::kNotFound ? Status::OK() : manifest.status();
+    }
+    Result<pb::Transaction> transaction = ReadTransaction(context, store, FileOf(**manifest));
+    infos[i] = {
+        .version = (*manifest)->version(),
+        .timestamp_nanos = (*manifest)->timestamp_nanos(),
+        .num_rows = KnownRows(**manifest),
+        .operation = std::string(transaction.ok() ? OperationName(*transaction) : "unknown")};
+    return Status::OK();
+  };
+  ARROW_RETURN_NOT_OK(ParallelFor(IoThreadPool(), infos.size(), read));
+  std::erase_if(infos, [](const VersionInfo& info) { return info.version == 0; });
+  return infos;
 }
 
 }  // namespace lake::table

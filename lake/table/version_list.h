@@ -7,6 +7,7 @@
 
 #include "lake/base/context.h"
 #include "lake/storage/object_store.h"
+#include "lake/table/dataset.h"
 #include "lake/table/manifest.h"
 
 namespace lake::table {
@@ -37,5 +38,9 @@ std::string ManifestKey(uint64_t version, ManifestNaming naming);
 Result<std::shared_ptr<const Manifest>> ReadManifest(const Context& context,
                                                      storage::ObjectStore* store, uint64_t version,
                                                      ManifestNaming naming);
+
+/// What each of the listed versions is, oldest first. One that was removed since is left out.
+Result<std::vector<VersionInfo>> ReadVersions(const Context& context, storage::ObjectStore* store,
+                                              const VersionList& list);
 
 }  // namespace lake::table
