@@ -20,13 +20,14 @@ Status SharedConnection::Run(const Context& context, Transaction::Mode mode,
                              const std::function<Status(Connection*)>& body) {
   ARROW_RETURN_NOT_OK(context.Check());
   MutexLock lock(&mutex_);
-  connection_->SetContext(&context);
+  Connection* connection = connection_.get();
+  connection->SetContext(&context);
   Status status = [&] {
-    ARROW_ASSIGN_OR_RAISE(Transaction transaction, Transaction::Begin(connection_.get(), mode));
-    ARROW_RETURN_NOT_OK(body(connection_.get()));
+    ARROW_ASSIGN_OR_RAISE(Transaction transaction, Transaction::Begin(connection, mode));
+    ARROW_RETURN_NOT_OK(body(connection));
     return transaction.Commit();
   }();
-  connection_->SetContext(nullptr);
+  connection->SetContext(nullptr);
   return status;
 }
 
