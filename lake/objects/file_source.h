@@ -34,7 +34,8 @@ class FileSource : public ByteReader {
 
   Result<size_t> Read(std::span<uint8_t> out) override;
 
-  /// What made Read fail, OK if nothing did: tells an upload's failing source from its failing stage.
+  /// What made Read fail, OK if nothing did: tells an upload's failing source from its failing
+  /// stage.
   const Status& error() const { return error_; }
 
  private:
