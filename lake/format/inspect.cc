@@ -1,0 +1,129 @@
+#include "lake/format/inspect.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <arrow/buffer.h>
+
+#include "lake/base/checked.h"
+#include "lake/format/column_metadata_internal.h"
+#include "lake/format/describe_page_internal.h"
+#include "lake/format/schema_internal.h"
+
+namespace lake::format {
+namespace {
+
+std::string_view View(const arrow::Buffer& buffer) {
+  return {reinterpret_cast<const char*>(buffer.data()), static_cast<size_t>(buffer.size())};
+}
+
+// The fields that own a column, in column order. A packed struct or a blob is one column whatever
+// its children, and children without an id have none.
+void AppendLeaves(const Field& field, const std::string& parent_path,
+                  std::vector<ColumnDescription>* columns) {
+  const std::string path = parent_path.empty() ? field.name : parent_path + "." + field.name;
+  const auto packed = field.metadata.find("lance-encoding:packed");
+  const bool own_column = field.is_leaf() || field.children.empty() || field.children[0].id < 0 ||
+                          (packed != field.metadata.end() && packed->second == "true");
+  if (own_column) {
+    ColumnDescription& column = columns->emplace_back();
+    column.field = path;
+    column.field_id = field.id;
+    column.logical_type = field.logical_type;
+    column.nullable = field.nullable;
+    return;
+  }
+  for (const Field& child : field.children) AppendLeaves(child, path, columns);
+}
+
+Result<std::vector<ByteRange>> ReadTable(const Context& context, storage::ObjectStore* store,
+                                         const std::string& key, ByteRange range, uint64_t limit,
+                                         std::string_view what) {
+  ARROW_ASSIGN_OR_RAISE(const auto bytes, store->Get(context, key, range));
+  return DecodeOffsetTable(View(*bytes), limit, what, key);
+}
+
+Status ReadDescriptor(const Context& context, storage::ObjectStore* store, ByteRange range,
+                      FileDescription* file) {
+  ARROW_ASSIGN_OR_RAISE(const auto bytes, store->Get(context, file->key, range));
+  pb::FileDescriptor descriptor;
+  if (bytes->size() > INT32_MAX ||
+      !descriptor.ParseFromArray(bytes->data(), static_cast<int>(bytes->size()))) {
+    return Error(ErrorCode::kCorrupt, "descriptor of a Lance file is not a protobuf message: '{}'",
+                 file->key);
+  }
+  file->num_rows = descriptor.length();
+  ARROW_ASSIGN_OR_RAISE(file->schema, SchemaFromMessage(descriptor.schema(), file->key));
+  return Status::OK();
+}
+
+Status ReadColumns(const Context& context, storage::ObjectStore* store,
+                   const std::vector<ByteRange>& table, uint64_t limit, FileDescription* file) {
+  uint64_t total = 0;
+  for (const ByteRange& range : table) {
+    const auto sum = CheckedAdd(total, range.length);
+    if (!sum || *sum > limit) {
+      return Error(
+          ErrorCode::kCorrupt,
+          "column metadata of a Lance file overlaps: it would take more than the file's {} "
+          "bytes: '{}'",
+          file->file_size, file->key);
+    }
+    total = *sum;
+  }
+  for (const Field& field : file->schema.fields) AppendLeaves(field, "", &file->columns);
+  file->columns.resize(table.size());
+  ARROW_ASSIGN_OR_RAISE(const auto blocks, store->GetMany(context, file->key, table));
+  for (size_t i = 0; i < table.size(); ++i) {
+    ColumnDescription& column = file->columns[i];
+    const auto metadata = ColumnMetadata::DecodeFrom(View(*blocks[i]), limit, file->num_rows);
+    if (!metadata.ok() && CodeOf(metadata.status()) == ErrorCode::kUnsupported) {
+      column.problem = ErrorText(metadata.status());
+      continue;
+    }
+    ARROW_RETURN_NOT_OK(WithContext(
+        metadata.status(), fmt::format("column {} ('{}') of '{}'", i, column.field, file->key)));
+    column.pages.reserve(metadata->pages.size());
+    for (const PageMetadata& page : metadata->pages) column.pages.push_back(DescribePage(page));
+  }
+  return Status::OK();
+}
+
+}  // namespace
+
+uint64_t PageDescription::num_bytes() const {
+  uint64_t bytes = 0;
+  for (const BufferDescription& buffer : buffers) bytes += buffer.range.length;
+  return bytes;
+}
+
+uint64_t ColumnDescription::num_bytes() const {
+  uint64_t bytes = 0;
+  for (const PageDescription& page : pages) bytes += page.num_bytes();
+  return bytes;
+}
+
+Result<FileDescription> InspectFile(const Context& context, storage::ObjectStore* store,
+                                    const std::string& key) {
+  FileDescription file;
+  file.key = key;
+  ARROW_ASSIGN_OR_RAISE(const auto info, store->Head(context, key));
+  file.file_size = info.size;
+  const uint64_t footer_size = std::min(info.size, kFooterSize);
+  ARROW_ASSIGN_OR_RAISE(const auto footer_bytes,
+                        store->Get(context, key, {info.size - footer_size, footer_size}));
+  ARROW_ASSIGN_OR_RAISE(const FileFooter footer,
+                        FileFooter::DecodeFrom(View(*footer_bytes), info.size, key));
+  file.version = FileVersion::FromFooter(footer.major, footer.minor);
+  const uint64_t limit = info.size - kFooterSize;
+  ARROW_ASSIGN_OR_RAISE(file.global_buffers, ReadTable(context, store, key, footer.global_table(),
+                                                       limit, "global buffer table"));
+  ARROW_ASSIGN_OR_RAISE(const auto table, ReadTable(context, store, key, footer.column_table(),
+                                                    limit, "column metadata table"));
+  ARROW_RETURN_NOT_OK(ReadDescriptor(context, store, file.global_buffers[0], &file));
+  ARROW_RETURN_NOT_OK(ReadColumns(context, store, table, limit, &file));
+  return file;
+}
+
+}  // namespace lake::format
