@@ -9,7 +9,6 @@
 #include "lake/base/checked.h"
 #include "lake/format/bitpacking.h"
 #include "lake/format/container.h"
-#include "lake/format/fuzz_mutant.h"
 
 namespace lake::format {
 namespace {
@@ -124,9 +123,8 @@ Status DecodeRuns(std::string_view bytes, const Window& window, uint8_t* out) {
   for (uint64_t i = 0; i < runs; ++i) {
     if (lengths[i] == 0) return Error(ErrorCode::kCorrupt, "Rle block has a run of length 0");
     const uint64_t begin = std::max(row, window.from);
-    uint64_t stop = row + lengths[i];
-    row = stop;
-    if (!FuzzMutantDrops(FuzzMutant::kBlockRunLengths)) stop = std::min(stop, end);
+    row += lengths[i];
+    const uint64_t stop = std::min(row, end);
     const T value = LoadLittle<T>(values + i * sizeof(T));
     for (uint64_t j = begin; j < stop; ++j) {
       std::memcpy(out + (j - window.from) * sizeof(T), &value, sizeof(T));

@@ -7,7 +7,6 @@
 #include "lake/format/bitpacking.h"
 #include "lake/format/block_decoder_internal.h"
 #include "lake/format/container.h"
-#include "lake/format/fuzz_mutant.h"
 
 namespace lake::format {
 namespace {
@@ -289,8 +288,7 @@ Status MiniBlockValues::AppendVariable(std::string_view buffer, uint64_t total,
     ascending &= offset >= last;
     last = offset;
   }
-  if ((!ascending || last > buffer.size()) &&
-      !FuzzMutantDrops(FuzzMutant::kMiniBlockVariableOffsets)) {
+  if (!ascending || last > buffer.size()) {
     return Error(ErrorCode::kCorrupt, "string offsets do not ascend within their chunk");
   }
   const uint64_t base = builder->variable_size();

@@ -10,7 +10,7 @@
 #include "lake/format/fsst.h"
 #include "lake/format/general_compression.h"
 #include "lake/format/leaf_builder.h"
-#include "lake/format/page_read_internal.h"
+#include "lake/format/page_decoder_internal.h"
 
 namespace lake::format {
 

@@ -106,7 +106,7 @@ Status ReadCall::PlanLeaf(const std::shared_ptr<const ColumnMetadata>& metadata,
       for (const RowRange& part : rows.ranges()) {
         task.rows.Append(part.start - page.first_row, part.count);
       }
-      auto read = MakePageRead(std::move(task), leaf->in_struct);
+      auto read = MakePageDecoder(std::move(task), leaf->in_struct);
       if (!read.ok()) return WithContext(read.status(), Place(*leaf, index));
       const uint64_t key = uint64_t{static_cast<uint32_t>(leaf->column)} << 32 | index;
       leaf->pages.push_back({key, index, *std::move(read), nullptr});

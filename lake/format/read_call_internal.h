@@ -10,7 +10,7 @@
 #include "lake/format/column_metadata_internal.h"
 #include "lake/format/file_reader.h"
 #include "lake/format/lru_cache.h"
-#include "lake/format/page_read_internal.h"
+#include "lake/format/page_decoder_internal.h"
 #include "lake/storage/object_store.h"
 
 namespace arrow {
@@ -57,7 +57,7 @@ class ReadCall {
   struct PageEntry {
     uint64_t state_key;
     size_t index;
-    std::unique_ptr<PageRead> read;
+    std::unique_ptr<PageDecoder> read;
     std::shared_ptr<const PageState> cached;
   };
   struct Leaf {

@@ -1,4 +1,4 @@
-#include "lake/format/page_read_internal.h"
+#include "lake/format/page_decoder_internal.h"
 
 #include <utility>
 
@@ -29,7 +29,7 @@ std::string_view RangeReads::Get(size_t number) const {
   return {reinterpret_cast<const char*>(buffer.data()), static_cast<size_t>(buffer.size())};
 }
 
-Result<std::unique_ptr<PageRead>> MakePageRead(PageTask task, bool in_struct) {
+Result<std::unique_ptr<PageDecoder>> MakePageDecoder(PageTask task, bool in_struct) {
   const pb::PageLayout& layout = task.page->layout;
   const auto set_levels = [&](const google::protobuf::RepeatedField<int>& layers) {
     ARROW_ASSIGN_OR_RAISE(task.levels, LevelScheme::From(layers, in_struct));
@@ -38,13 +38,13 @@ Result<std::unique_ptr<PageRead>> MakePageRead(PageTask task, bool in_struct) {
   switch (layout.layout_case()) {
     case pb::PageLayout::kMiniBlock:
       ARROW_RETURN_NOT_OK(set_levels(layout.mini_block().layers()));
-      return MakeMiniBlockRead(std::move(task));
+      return MakeMiniBlockDecoder(std::move(task));
     case pb::PageLayout::kFullZip:
       ARROW_RETURN_NOT_OK(set_levels(layout.full_zip().layers()));
-      return MakeFullZipRead(std::move(task));
+      return MakeFullZipDecoder(std::move(task));
     case pb::PageLayout::kConstant:
       ARROW_RETURN_NOT_OK(set_levels(layout.constant().layers()));
-      return MakeConstantRead(std::move(task));
+      return MakeConstantDecoder(std::move(task));
     case pb::PageLayout::kBlob:
       return Error(ErrorCode::kUnsupported, "page layout Blob is not read");
     case pb::PageLayout::kSparse:

@@ -7,9 +7,8 @@
 #include "lake/format/block_decoder_internal.h"
 #include "lake/format/container.h"
 #include "lake/format/dictionary_internal.h"
-#include "lake/format/fuzz_mutant.h"
 #include "lake/format/mini_block_values_internal.h"
-#include "lake/format/page_read_internal.h"
+#include "lake/format/page_decoder_internal.h"
 
 namespace lake::format {
 namespace {
@@ -58,8 +57,7 @@ Status DecodeChunkTable(std::string_view words, uint64_t data_size, uint64_t num
       return Error(ErrorCode::kCorrupt, "last chunk of {} starts at row {} of {}", count, rows,
                    num_rows);
     }
-    if (rows > num_rows ||
-        (bytes > data_size && !FuzzMutantDrops(FuzzMutant::kMiniBlockChunkSizes))) {
+    if (rows > num_rows || bytes > data_size) {
       return Error(ErrorCode::kCorrupt, "chunk {} ends at byte {} of {} and row {} of {}", i, bytes,
                    data_size, rows, num_rows);
     }
@@ -72,9 +70,9 @@ Status DecodeChunkTable(std::string_view words, uint64_t data_size, uint64_t num
   return Status::OK();
 }
 
-class MiniBlockRead : public PageRead {
+class MiniBlockDecoder : public PageDecoder {
  public:
-  explicit MiniBlockRead(PageTask task)
+  explicit MiniBlockDecoder(PageTask task)
       : task_(std::move(task)), layout_(task_.page->layout.mini_block()) {}
 
   Status CheckLayout() const;
@@ -109,7 +107,7 @@ class MiniBlockRead : public PageRead {
   std::vector<WantedChunk> chunks_;
 };
 
-Status MiniBlockRead::CheckLayout() const {
+Status MiniBlockDecoder::CheckLayout() const {
   if (layout_.has_rep_compression() || layout_.repetition_index_depth() != 0) {
     return Error(ErrorCode::kUnsupported, "pages of lists are not read");
   }
@@ -133,7 +131,7 @@ Status MiniBlockRead::CheckLayout() const {
   return Status::OK();
 }
 
-Status MiniBlockRead::PlanState(std::shared_ptr<const PageState> cached, RangeReads* reads) {
+Status MiniBlockDecoder::PlanState(std::shared_ptr<const PageState> cached, RangeReads* reads) {
   if (cached != nullptr && cached->type().SameLayout(task_.type)) {
     state_ = std::static_pointer_cast<const MiniBlockState>(std::move(cached));
     return Status::OK();
@@ -144,7 +142,7 @@ Status MiniBlockRead::PlanState(std::shared_ptr<const PageState> cached, RangeRe
   return Status::OK();
 }
 
-Result<std::shared_ptr<const MiniBlockState>> MiniBlockRead::MakeState(
+Result<std::shared_ptr<const MiniBlockState>> MiniBlockDecoder::MakeState(
     const RangeReads& reads) const {
   auto state = std::make_shared<MiniBlockState>(task_.type);
   const std::string_view words = reads.Get(words_read_);
@@ -167,7 +165,7 @@ Result<std::shared_ptr<const MiniBlockState>> MiniBlockRead::MakeState(
   return state;
 }
 
-Status MiniBlockRead::PlanData(const RangeReads& state, RangeReads* reads) {
+Status MiniBlockDecoder::PlanData(const RangeReads& state, RangeReads* reads) {
   if (state_ == nullptr) {
     ARROW_ASSIGN_OR_RAISE(state_, MakeState(state));
   }
@@ -200,8 +198,8 @@ Status MiniBlockRead::PlanData(const RangeReads& state, RangeReads* reads) {
   return Status::OK();
 }
 
-Status MiniBlockRead::Decode(const RangeReads& state, const RangeReads& data,
-                             DecodeScratch* scratch, LeafBuilder* builder) {
+Status MiniBlockDecoder::Decode(const RangeReads& state, const RangeReads& data,
+                                DecodeScratch* scratch, LeafBuilder* builder) {
   const uint64_t first_row = builder->rows();
   if (task_.type.kind == LeafType::Kind::kVariable && !state_->dictionary) {
     uint64_t bytes = 0;
@@ -233,8 +231,8 @@ Status MiniBlockRead::Decode(const RangeReads& state, const RangeReads& data,
   return builder->CheckText(first_row);
 }
 
-Status MiniBlockRead::DecodeChunk(std::string_view chunk, uint64_t total, DecodeScratch* scratch,
-                                  LeafBuilder* builder) const {
+Status MiniBlockDecoder::DecodeChunk(std::string_view chunk, uint64_t total, DecodeScratch* scratch,
+                                     LeafBuilder* builder) const {
   const bool has_levels = layout_.has_def_compression();
   const size_t size_width = layout_.has_large_chunk() ? 4 : 2;
   const size_t num_buffers = state_->values.num_buffers();
@@ -293,9 +291,9 @@ Status MiniBlockRead::DecodeChunk(std::string_view chunk, uint64_t total, Decode
   return state_->values.Append(buffers, total, ranges, scratch, builder);
 }
 
-Status MiniBlockRead::AppendDictionary(std::span<const std::string_view> buffers, uint64_t total,
-                                       const uint16_t* levels, DecodeScratch* scratch,
-                                       LeafBuilder* builder) const {
+Status MiniBlockDecoder::AppendDictionary(std::span<const std::string_view> buffers, uint64_t total,
+                                          const uint16_t* levels, DecodeScratch* scratch,
+                                          LeafBuilder* builder) const {
   const uint64_t from = scratch->ranges.front().start;
   const uint64_t count = scratch->ranges.back().end() - from;
   scratch->indices.resize(count);
@@ -312,8 +310,8 @@ Status MiniBlockRead::AppendDictionary(std::span<const std::string_view> buffers
 
 }  // namespace
 
-Result<std::unique_ptr<PageRead>> MakeMiniBlockRead(PageTask task) {
-  auto read = std::make_unique<MiniBlockRead>(std::move(task));
+Result<std::unique_ptr<PageDecoder>> MakeMiniBlockDecoder(PageTask task) {
+  auto read = std::make_unique<MiniBlockDecoder>(std::move(task));
   ARROW_RETURN_NOT_OK(read->CheckLayout());
   return read;
 }

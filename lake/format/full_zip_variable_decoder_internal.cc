@@ -6,8 +6,7 @@
 #include "lake/base/checked.h"
 #include "lake/format/block_decoder_internal.h"
 #include "lake/format/fsst.h"
-#include "lake/format/full_zip_internal.h"
-#include "lake/format/fuzz_mutant.h"
+#include "lake/format/full_zip_decoder_internal.h"
 #include "lake/format/general_compression.h"
 
 namespace lake::format {
@@ -19,9 +18,9 @@ constexpr uint64_t kIndexReadLimit = 4096;
 
 // Rows of any size: control word, then for a value its length and its bytes. A row is found by the
 // index in the second buffer: where each row starts, and where the last one ends.
-class VariableFullZipRead : public PageRead {
+class VariableFullZipDecoder : public PageDecoder {
  public:
-  explicit VariableFullZipRead(PageTask task)
+  explicit VariableFullZipDecoder(PageTask task)
       : task_(std::move(task)), layout_(task_.page->layout.full_zip()) {}
 
   Status CheckLayout();
@@ -54,7 +53,7 @@ class VariableFullZipRead : public PageRead {
   std::vector<size_t> data_reads_;
 };
 
-Status VariableFullZipRead::SetCodec() {
+Status VariableFullZipDecoder::SetCodec() {
   const pb::CompressiveEncoding* encoding = &layout_.value_compression();
   if (encoding->has_fsst()) {
     ARROW_ASSIGN_OR_RAISE(fsst_, FsstDecoder::DecodeFrom(encoding->fsst().symbol_table()));
@@ -72,7 +71,7 @@ Status VariableFullZipRead::SetCodec() {
   return ExpectFlat(encoding->variable().offsets(), layout_.bits_per_offset(), "string offsets");
 }
 
-Status VariableFullZipRead::CheckLayout() {
+Status VariableFullZipDecoder::CheckLayout() {
   ARROW_RETURN_NOT_OK(CheckFullZipCounts(layout_, task_.page->num_rows));
   ARROW_ASSIGN_OR_RAISE(control_width_, FullZipControlWidth(layout_));
   if (layout_.bits_per_offset() != 32 && layout_.bits_per_offset() != 64) {
@@ -95,7 +94,7 @@ Status VariableFullZipRead::CheckLayout() {
   return Status::OK();
 }
 
-uint64_t VariableFullZipRead::IndexEntry(std::string_view entries, uint64_t i) const {
+uint64_t VariableFullZipDecoder::IndexEntry(std::string_view entries, uint64_t i) const {
   const char* const at = entries.data() + i * index_width_;
   switch (index_width_) {
     case 1:
@@ -109,7 +108,7 @@ uint64_t VariableFullZipRead::IndexEntry(std::string_view entries, uint64_t i) c
   }
 }
 
-Status VariableFullZipRead::PlanState(std::shared_ptr<const PageState>, RangeReads* reads) {
+Status VariableFullZipDecoder::PlanState(std::shared_ptr<const PageState>, RangeReads* reads) {
   if (task_.whole_page()) {
     data_reads_.push_back(reads->Add(task_.page->buffers[0]));
     return Status::OK();
@@ -127,7 +126,7 @@ Status VariableFullZipRead::PlanState(std::shared_ptr<const PageState>, RangeRea
   return Status::OK();
 }
 
-Status VariableFullZipRead::PlanData(const RangeReads& state, RangeReads* reads) {
+Status VariableFullZipDecoder::PlanData(const RangeReads& state, RangeReads* reads) {
   if (task_.whole_page()) return Status::OK();
   const ByteRange& rows = task_.page->buffers[0];
   const std::span<const RowRange> ranges = task_.rows.ranges();
@@ -146,8 +145,8 @@ Status VariableFullZipRead::PlanData(const RangeReads& state, RangeReads* reads)
   return Status::OK();
 }
 
-Status VariableFullZipRead::Decode(const RangeReads& state, const RangeReads& data,
-                                   DecodeScratch* scratch, LeafBuilder* builder) {
+Status VariableFullZipDecoder::Decode(const RangeReads& state, const RangeReads& data,
+                                      DecodeScratch* scratch, LeafBuilder* builder) {
   const uint64_t first_row = builder->rows();
   const RangeReads& reads = task_.whole_page() ? state : data;
   const std::span<const RowRange> ranges = task_.rows.ranges();
@@ -161,8 +160,8 @@ Status VariableFullZipRead::Decode(const RangeReads& state, const RangeReads& da
 }
 
 template <typename Offset>
-Status VariableFullZipRead::AppendRows(std::string_view rows, uint64_t count,
-                                       DecodeScratch* scratch, LeafBuilder* builder) const {
+Status VariableFullZipDecoder::AppendRows(std::string_view rows, uint64_t count,
+                                          DecodeScratch* scratch, LeafBuilder* builder) const {
   if (codec_ != Codec::kGeneral) ARROW_RETURN_NOT_OK(builder->ReserveBytes(rows.size()));
   scratch->levels.assign(count, 0);
   Offset* const ends = builder->NextEnds<Offset>();
@@ -185,8 +184,7 @@ Status VariableFullZipRead::AppendRows(std::string_view rows, uint64_t count,
       const uint64_t length =
           length_width_ == 4 ? LoadLittle<uint32_t>(length_at) : LoadLittle<uint64_t>(length_at);
       at += length_width_;
-      if (!RangeFits(at, length, rows.size()) &&
-          !FuzzMutantDrops(FuzzMutant::kFullZipValueLength)) {
+      if (!RangeFits(at, length, rows.size())) {
         return Error(ErrorCode::kCorrupt, "value of row {} has {} bytes, {} are left", i, length,
                      rows.size() - at);
       }
@@ -206,8 +204,8 @@ Status VariableFullZipRead::AppendRows(std::string_view rows, uint64_t count,
   return Status::OK();
 }
 
-Result<uint64_t> VariableFullZipRead::AppendValue(std::string_view stored, uint64_t made,
-                                                  LeafBuilder* builder) const {
+Result<uint64_t> VariableFullZipDecoder::AppendValue(std::string_view stored, uint64_t made,
+                                                     LeafBuilder* builder) const {
   switch (codec_) {
     case Codec::kPlain:
       // Reserved for all rows at once.
@@ -237,8 +235,8 @@ Result<uint64_t> VariableFullZipRead::AppendValue(std::string_view stored, uint6
 
 }  // namespace
 
-Result<std::unique_ptr<PageRead>> MakeVariableFullZipRead(PageTask task) {
-  auto read = std::make_unique<VariableFullZipRead>(std::move(task));
+Result<std::unique_ptr<PageDecoder>> MakeVariableFullZipDecoder(PageTask task) {
+  auto read = std::make_unique<VariableFullZipDecoder>(std::move(task));
   ARROW_RETURN_NOT_OK(read->CheckLayout());
   return read;
 }

@@ -74,9 +74,9 @@ struct PageTask {
 /// Decodes one page within one call of FileReader::Read. Steps: PlanState, fetch, PlanData, fetch,
 /// Decode. Every method gives kCorrupt or kUnsupported with the reason; the caller adds file,
 /// column and page. Used by one thread.
-class PageRead {
+class PageDecoder {
  public:
-  virtual ~PageRead() = default;
+  virtual ~PageDecoder() = default;
 
   /// Asks for what must be known before the wanted rows can be located. `cached` is what state()
   /// gave in an earlier read of this page, or null.
@@ -92,10 +92,10 @@ class PageRead {
 
 /// Makes the decoder for the layout of `task.page`; kUnsupported, by name, for a layout that is not
 /// read. Fills in `task.levels`. `in_struct` says if the leaf is a struct's child.
-Result<std::unique_ptr<PageRead>> MakePageRead(PageTask task, bool in_struct);
+Result<std::unique_ptr<PageDecoder>> MakePageDecoder(PageTask task, bool in_struct);
 
-Result<std::unique_ptr<PageRead>> MakeMiniBlockRead(PageTask task);
-Result<std::unique_ptr<PageRead>> MakeFullZipRead(PageTask task);
-Result<std::unique_ptr<PageRead>> MakeConstantRead(PageTask task);
+Result<std::unique_ptr<PageDecoder>> MakeMiniBlockDecoder(PageTask task);
+Result<std::unique_ptr<PageDecoder>> MakeFullZipDecoder(PageTask task);
+Result<std::unique_ptr<PageDecoder>> MakeConstantDecoder(PageTask task);
 
 }  // namespace lake::format

@@ -4,16 +4,16 @@
 
 #include "lake/base/checked.h"
 #include "lake/format/block_decoder_internal.h"
-#include "lake/format/full_zip_internal.h"
+#include "lake/format/full_zip_decoder_internal.h"
 
 namespace lake::format {
 namespace {
 
 // Rows of equal size: control word, validity of the items of a list, value. So a row is found by
 // its number.
-class FixedFullZipRead : public PageRead {
+class FixedFullZipDecoder : public PageDecoder {
  public:
-  explicit FixedFullZipRead(PageTask task)
+  explicit FixedFullZipDecoder(PageTask task)
       : task_(std::move(task)), layout_(task_.page->layout.full_zip()) {}
 
   Status CheckLayout();
@@ -37,7 +37,7 @@ class FixedFullZipRead : public PageRead {
   size_t first_read_ = 0;
 };
 
-Status FixedFullZipRead::SetWidths() {
+Status FixedFullZipDecoder::SetWidths() {
   const LeafType& type = task_.type;
   const pb::CompressiveEncoding& encoding = layout_.value_compression();
   if (type.item_bits % 8 != 0) {
@@ -65,7 +65,7 @@ Status FixedFullZipRead::SetWidths() {
   return ExpectFlat(list.values(), type.item_bits, "list items");
 }
 
-Status FixedFullZipRead::CheckLayout() {
+Status FixedFullZipDecoder::CheckLayout() {
   ARROW_RETURN_NOT_OK(CheckFullZipCounts(layout_, task_.page->num_rows));
   ARROW_ASSIGN_OR_RAISE(control_width_, FullZipControlWidth(layout_));
   ARROW_RETURN_NOT_OK(SetWidths());
@@ -83,7 +83,7 @@ Status FixedFullZipRead::CheckLayout() {
   return Status::OK();
 }
 
-Status FixedFullZipRead::PlanState(std::shared_ptr<const PageState>, RangeReads* reads) {
+Status FixedFullZipDecoder::PlanState(std::shared_ptr<const PageState>, RangeReads* reads) {
   bool first = true;
   for (const RowRange& range : task_.rows.ranges()) {
     const size_t number =
@@ -93,8 +93,8 @@ Status FixedFullZipRead::PlanState(std::shared_ptr<const PageState>, RangeReads*
   return Status::OK();
 }
 
-Status FixedFullZipRead::Decode(const RangeReads& state, const RangeReads&, DecodeScratch* scratch,
-                                LeafBuilder* builder) {
+Status FixedFullZipDecoder::Decode(const RangeReads& state, const RangeReads&,
+                                   DecodeScratch* scratch, LeafBuilder* builder) {
   size_t number = first_read_;
   for (const RowRange& range : task_.rows.ranges()) {
     ARROW_RETURN_NOT_OK(AppendRows(state.Get(number++), range.count, scratch, builder));
@@ -102,8 +102,8 @@ Status FixedFullZipRead::Decode(const RangeReads& state, const RangeReads&, Deco
   return Status::OK();
 }
 
-Status FixedFullZipRead::AppendRows(std::string_view rows, uint64_t count, DecodeScratch* scratch,
-                                    LeafBuilder* builder) const {
+Status FixedFullZipDecoder::AppendRows(std::string_view rows, uint64_t count,
+                                       DecodeScratch* scratch, LeafBuilder* builder) const {
   const char* const bytes = rows.data();
   if (control_width_ == 0) {
     ARROW_RETURN_NOT_OK(task_.levels.AppendAllSame(0, count, builder));
@@ -140,8 +140,8 @@ Status FixedFullZipRead::AppendRows(std::string_view rows, uint64_t count, Decod
 
 }  // namespace
 
-Result<std::unique_ptr<PageRead>> MakeFixedFullZipRead(PageTask task) {
-  auto read = std::make_unique<FixedFullZipRead>(std::move(task));
+Result<std::unique_ptr<PageDecoder>> MakeFixedFullZipDecoder(PageTask task) {
+  auto read = std::make_unique<FixedFullZipDecoder>(std::move(task));
   ARROW_RETURN_NOT_OK(read->CheckLayout());
   return read;
 }

@@ -1,4 +1,4 @@
-#include "lake/format/full_zip_internal.h"
+#include "lake/format/full_zip_decoder_internal.h"
 
 #include <utility>
 
@@ -24,15 +24,15 @@ Status CheckFullZipCounts(const pb::FullZipLayout& layout, uint64_t num_rows) {
   return Status::OK();
 }
 
-Result<std::unique_ptr<PageRead>> MakeFullZipRead(PageTask task) {
+Result<std::unique_ptr<PageDecoder>> MakeFullZipDecoder(PageTask task) {
   const bool variable = task.type.kind == LeafType::Kind::kVariable;
   switch (task.page->layout.full_zip().width_case()) {
     case pb::FullZipLayout::kBitsPerValue:
       if (variable) break;
-      return MakeFixedFullZipRead(std::move(task));
+      return MakeFixedFullZipDecoder(std::move(task));
     case pb::FullZipLayout::kBitsPerOffset:
       if (!variable) break;
-      return MakeVariableFullZipRead(std::move(task));
+      return MakeVariableFullZipDecoder(std::move(task));
     case pb::FullZipLayout::WIDTH_NOT_SET:
       return Error(ErrorCode::kCorrupt, "full-zip page without a width");
   }

@@ -6,7 +6,7 @@
 #include "lake/base/error.h"
 #include "lake/format/container.h"
 #include "lake/format/encodings.pb.h"
-#include "lake/format/page_read_internal.h"
+#include "lake/format/page_decoder_internal.h"
 
 namespace lake::format {
 
@@ -23,7 +23,7 @@ inline uint16_t LoadFullZipControl(const char* at, uint32_t width) {
 /// kCorrupt unless every row has one visible value.
 Status CheckFullZipCounts(const pb::FullZipLayout& layout, uint64_t num_rows);
 
-Result<std::unique_ptr<PageRead>> MakeFixedFullZipRead(PageTask task);
-Result<std::unique_ptr<PageRead>> MakeVariableFullZipRead(PageTask task);
+Result<std::unique_ptr<PageDecoder>> MakeFixedFullZipDecoder(PageTask task);
+Result<std::unique_ptr<PageDecoder>> MakeVariableFullZipDecoder(PageTask task);
 
 }  // namespace lake::format
