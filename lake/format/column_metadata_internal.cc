@@ -4,25 +4,17 @@
 
 #include "lake/base/checked.h"
 #include "lake/format/file.pb.h"
+#include "lake/format/parse_message_internal.h"
 
 namespace lake::format {
 namespace {
 
 constexpr size_t kMaxPageBuffers = 64;
 
-/// Parses a message whole. kCorrupt naming `what` if the bytes are not one.
-template <typename Message>
-Status Parse(std::string_view bytes, std::string_view what, Message* message) {
-  if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return Error(ErrorCode::kCorrupt, "{} is not a protobuf message", what);
-  }
-  return Status::OK();
-}
-
 Status DecodeAny(const pb::Encoding& encoding, std::string_view what, google::protobuf::Any* any) {
   switch (encoding.location_case()) {
     case pb::Encoding::kDirect:
-      return Parse(encoding.direct().encoding(), what, any);
+      return ParseMessage(encoding.direct().encoding(), what, any);
     case pb::Encoding::kIndirect:
       return Error(ErrorCode::kUnsupported, "{} is stored apart from its column", what);
     case pb::Encoding::kNone:
@@ -69,7 +61,7 @@ Status DecodePage(const pb::ColumnMetadata::Page& message, uint64_t limit, PageM
     return Error(ErrorCode::kUnsupported, "page encoding of type '{}' is not read",
                  TypeName(any).substr(0, 100));
   }
-  return Parse(any.value(), "page layout", &page->layout);
+  return ParseMessage(any.value(), "page layout", &page->layout);
 }
 
 Status CheckColumnEncoding(const pb::Encoding& encoding) {
@@ -80,7 +72,7 @@ Status CheckColumnEncoding(const pb::Encoding& encoding) {
                  TypeName(any).substr(0, 100));
   }
   pb::ColumnEncoding column_encoding;
-  ARROW_RETURN_NOT_OK(Parse(any.value(), "column encoding", &column_encoding));
+  ARROW_RETURN_NOT_OK(ParseMessage(any.value(), "column encoding", &column_encoding));
   if (!column_encoding.has_values()) {
     return Error(ErrorCode::kUnsupported,
                  "column encoding other than plain values (blob, zone index) is not read");
@@ -101,10 +93,7 @@ void EncodeAny(std::string_view type, const google::protobuf::MessageLite& messa
 Result<ColumnMetadata> ColumnMetadata::DecodeFrom(std::string_view bytes, uint64_t limit,
                                                   uint64_t num_rows) {
   pb::ColumnMetadata message;
-  if (bytes.size() > (1u << 30)) {
-    return Error(ErrorCode::kCorrupt, "column metadata has {} bytes", bytes.size());
-  }
-  ARROW_RETURN_NOT_OK(Parse(bytes, "column metadata", &message));
+  ARROW_RETURN_NOT_OK(ParseMessage(bytes, "column metadata", &message));
   ColumnMetadata column;
   ARROW_RETURN_NOT_OK(CheckColumnEncoding(message.encoding()));
   ARROW_RETURN_NOT_OK(

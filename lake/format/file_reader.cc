@@ -14,6 +14,7 @@
 #include "lake/format/container.h"
 #include "lake/format/file.pb.h"
 #include "lake/format/lru_cache.h"
+#include "lake/format/parse_message_internal.h"
 #include "lake/format/read_call_internal.h"
 #include "lake/format/schema_internal.h"
 
@@ -127,11 +128,8 @@ Status FileReaderImpl::Load(const Context& context, std::optional<uint64_t> file
 Status FileReaderImpl::LoadDescriptor(const Context& context, ByteRange range) {
   ARROW_ASSIGN_OR_RAISE(const auto bytes, GetRange(context, range));
   pb::FileDescriptor descriptor;
-  if (bytes->size() > std::numeric_limits<int32_t>::max() ||
-      !descriptor.ParseFromArray(bytes->data(), static_cast<int>(bytes->size()))) {
-    return Error(ErrorCode::kCorrupt, "descriptor of a Lance file is not a protobuf message: '{}'",
-                 source_.key);
-  }
+  const Status parsed = ParseMessage(View(*bytes), "descriptor of a Lance file", &descriptor);
+  if (!parsed.ok()) return WithContext(parsed, fmt::format("file '{}'", source_.key));
   num_rows_ = descriptor.length();
   if (num_rows_ > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
     return Error(ErrorCode::kCorrupt, "a Lance file has {} rows: '{}'", num_rows_, source_.key);

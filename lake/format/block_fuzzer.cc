@@ -1,0 +1,10 @@
+// Covers: lake/format/block_decoder_internal.cc lake/format/general_compression.cc
+#include <cstddef>
+#include <cstdint>
+
+#include "lake/format/testing/decoder_inputs.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  lake::format::DecodeBlockInput({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

@@ -1,0 +1,112 @@
+// Damaged files: whatever happens to the bytes, reading them ends in an error or in a valid array,
+// and never allocates more than the file can justify.
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <random>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "lake/format/testing/decoder_inputs.h"
+#include "lake/format/testing/fixtures.h"
+
+namespace {
+
+// The largest piece that operator new was asked for; every piece of this program passes here.
+thread_local size_t largest_allocation = 0;
+
+void* Allocate(size_t size) {
+  if (size > largest_allocation) largest_allocation = size;
+  void* const memory = std::malloc(size == 0 ? 1 : size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t size) { return Allocate(size); }
+void* operator new[](size_t size) { return Allocate(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+
+namespace lake::format {
+namespace {
+
+constexpr int kMutations = 2000;
+// No fixture decodes to more than 300 KB.
+constexpr size_t kAllocationCap = 64 << 20;
+
+class DamagedFileTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { largest_allocation = 0; }
+  void TearDown() override { EXPECT_LT(largest_allocation, kAllocationCap); }
+};
+
+TEST_P(DamagedFileTest, TruncatedAtEvery64thByte) {
+  const std::string& bytes = FindFixture(GetParam()).bytes;
+  for (size_t size = 0; size < bytes.size(); size += 64) DecodeFileInput(bytes.substr(0, size));
+}
+
+// The end of the file stays, so that what lies in front of it is read at the wrong places.
+TEST_P(DamagedFileTest, CutInTheMiddle) {
+  const std::string& bytes = FindFixture(GetParam()).bytes;
+  for (size_t at = 0; at + 64 < bytes.size(); at += 256) {
+    std::string damaged = bytes;
+    damaged.erase(at, 1 + at % 61);
+    DecodeFileInput(damaged);
+  }
+}
+
+TEST_P(DamagedFileTest, Mutated) {
+  const std::string& bytes = FindFixture(GetParam()).bytes;
+  std::mt19937_64 random(std::hash<std::string>()(GetParam()));
+  for (int i = 0; i < kMutations; ++i) {
+    std::string damaged = bytes;
+    const int changes = 1 + static_cast<int>(random() % 3);
+    for (int change = 0; change < changes; ++change) {
+      // Half of the damage goes to the last part, where all the structure is.
+      const size_t region =
+          random() % 2 == 0 ? damaged.size() : std::min<size_t>(damaged.size(), 1200);
+      const size_t at = damaged.size() - 1 - random() % region;
+      switch (random() % 4) {
+        case 0:
+          damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
+          break;
+        case 1:
+          damaged[at] = static_cast<char>(random());
+          break;
+        case 2:
+          damaged[at] = random() % 2 == 0 ? '\0' : '\xFF';
+          break;
+        default: {
+          const uint32_t number = static_cast<uint32_t>(random() >> random() % 64);
+          const size_t size = std::min(sizeof(number), damaged.size() - at);
+          std::memcpy(damaged.data() + at, &number, size);
+        }
+      }
+    }
+    DecodeFileInput(damaged);
+  }
+}
+
+std::vector<std::string> FixtureNames() {
+  std::vector<std::string> names;
+  for (const Fixture& fixture : Fixtures()) names.push_back(fixture.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DamagedFileTest, testing::ValuesIn(FixtureNames()),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           for (char& c : name) {
+                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+                           }
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace lake::format

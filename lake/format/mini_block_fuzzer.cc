@@ -1,0 +1,11 @@
+// Covers: lake/format/mini_block_decoder_internal.cc lake/format/mini_block_values_internal.cc
+// lake/format/dictionary_internal.cc lake/format/bitpacking.cc
+#include <cstddef>
+#include <cstdint>
+
+#include "lake/format/testing/decoder_inputs.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  lake::format::DecodePageInput({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

@@ -1,0 +1,280 @@
+#include "lake/format/testing/decoder_inputs.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include <arrow/array/array_base.h>
+#include <arrow/array/array_nested.h>
+#include <arrow/array/util.h>
+#include <arrow/memory_pool.h>
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+
+#include "lake/format/block_decoder_internal.h"
+#include "lake/format/fsst.h"
+#include "lake/format/page_decoder_internal.h"
+#include "lake/format/schema.h"
+#include "lake/format/testing/fixtures.h"
+
+namespace lake::format {
+namespace {
+
+constexpr int64_t kMemoryCap = 256 << 20;
+constexpr uint64_t kMaxRows = 3000;
+constexpr const char* kTypes[] = {"bool",
+                                  "int8",
+                                  "int16",
+                                  "int32",
+                                  "int64",
+                                  "double",
+                                  "string",
+                                  "binary",
+                                  "large_string",
+                                  "large_binary",
+                                  "decimal:128:38:0",
+                                  "fixed_size_binary:3",
+                                  "fixed_size_binary:300",
+                                  "fixed_size_list:float:4",
+                                  "fixed_size_list:int64:33",
+                                  "fixed_size_list:float:64"};
+
+[[noreturn]] void Fail(const std::string& text) {
+  fmt::print(stderr, "decoder input: {}\n", text);
+  std::abort();
+}
+
+// An error of a decoder says that the input is bad or not read, or too much; never that we are
+// wrong.
+void CheckError(const Status& status) {
+  if (CodeOf(status) == ErrorCode::kInternal) Fail(status.ToString());
+}
+
+// Structure and text must be right whatever the bytes; the range of a decimal, date or time is a
+// matter of the value, which a reader hands on as it is.
+void CheckArray(const arrow::Array& array) {
+  switch (array.type_id()) {
+    case arrow::Type::DECIMAL128:
+    case arrow::Type::DATE64:
+    case arrow::Type::TIME32:
+    case arrow::Type::TIME64:
+      if (const Status valid = array.Validate(); !valid.ok()) Fail(valid.ToString());
+      return;
+    case arrow::Type::STRUCT:
+      if (const Status valid = array.Validate(); !valid.ok()) Fail(valid.ToString());
+      for (const auto& child : static_cast<const arrow::StructArray&>(array).fields())
+        CheckArray(*child);
+      return;
+    default:
+      if (const Status valid = array.ValidateFull(); !valid.ok()) Fail(valid.ToString());
+  }
+}
+
+// Reads little-endian numbers from the front of a string.
+class Input {
+ public:
+  explicit Input(std::string_view bytes) : bytes_(bytes) {}
+
+  template <typename T>
+  T Number() {
+    T value{};
+    const size_t size = std::min(bytes_.size(), sizeof(T));
+    std::copy_n(bytes_.data(), size, reinterpret_cast<char*>(&value));
+    bytes_.remove_prefix(size);
+    return value;
+  }
+
+  std::string_view Bytes(size_t size) {
+    const std::string_view front = bytes_.substr(0, size);
+    bytes_.remove_prefix(front.size());
+    return front;
+  }
+
+  std::string_view Rest() const { return bytes_; }
+
+ private:
+  std::string_view bytes_;
+};
+
+// Every row, the first row, and some rows apart from each other.
+std::vector<RowSelection> Selections(uint64_t rows) {
+  std::vector<RowSelection> selections = {RowSelection(0, std::min(rows, kMaxRows))};
+  if (rows == 0) return selections;
+  selections.push_back(RowSelection(rows - 1, 1));
+  RowSelection apart;
+  for (uint64_t row = rows / 3; row < std::min(rows, rows / 3 + kMaxRows); row += 7)
+    apart.Append(row, 2 < rows - row ? 2 : 1);
+  selections.push_back(apart);
+  return selections;
+}
+
+Status DecodePage(const std::shared_ptr<const ColumnMetadata>& column, const LeafType& type,
+                  bool in_struct, const RowSelection& rows, storage::ObjectStore* store,
+                  arrow::MemoryPool* pool, std::shared_ptr<const PageState>* state) {
+  Context context;
+  context.memory_pool = pool;
+  PageTask task;
+  task.column = column;
+  task.page = &column->pages[0];
+  task.type = type;
+  task.rows = rows;
+  task.pool = pool;
+  ARROW_ASSIGN_OR_RAISE(auto decoder, MakePageDecoder(std::move(task), in_struct));
+  RangeReads state_reads;
+  ARROW_RETURN_NOT_OK(decoder->PlanState(*state, &state_reads));
+  ARROW_RETURN_NOT_OK(state_reads.Fetch(context, store, "page"));
+  RangeReads data_reads;
+  ARROW_RETURN_NOT_OK(decoder->PlanData(state_reads, &data_reads));
+  *state = decoder->state();
+  ARROW_RETURN_NOT_OK(data_reads.Fetch(context, store, "page"));
+  ARROW_ASSIGN_OR_RAISE(LeafBuilder builder,
+                        LeafBuilder::Make(type, rows.num_rows(), in_struct, pool));
+  DecodeScratch scratch;
+  ARROW_RETURN_NOT_OK(decoder->Decode(state_reads, data_reads, &scratch, &builder));
+  ARROW_ASSIGN_OR_RAISE(const auto data, builder.Finish());
+  CheckArray(*arrow::MakeArray(data));
+  return Status::OK();
+}
+
+}  // namespace
+
+std::span<const char* const> PageInputTypes() { return kTypes; }
+
+void DecodeFileInput(std::string_view bytes) {
+  const auto pool = MakeCappedPool(kMemoryCap);
+  Context context;
+  context.memory_pool = pool.get();
+  const auto reader = OpenBytes(std::string(bytes), context);
+  if (!reader.ok()) return CheckError(reader.status());
+  const auto columns = (*reader)->AllColumns();
+  if (!columns.ok()) return CheckError(columns.status());
+  for (const ColumnRequest& column : *columns) {
+    for (const RowSelection& selection : Selections((*reader)->num_rows())) {
+      const auto batch = (*reader)->Read(context, std::span(&column, 1), selection);
+      if (batch.ok()) {
+        CheckArray(*(*batch)->column(0));
+      } else {
+        CheckError(batch.status());
+      }
+    }
+  }
+}
+
+void DecodeColumnMetadataInput(std::string_view bytes) {
+  Input input(bytes);
+  const uint64_t limit = input.Number<uint32_t>();
+  const uint64_t rows = input.Number<uint32_t>();
+  const auto column = ColumnMetadata::DecodeFrom(input.Rest(), limit, rows);
+  if (!column.ok()) return CheckError(column.status());
+  for (const PageMetadata& page : column->pages) {
+    for (const ByteRange& buffer : page.buffers) {
+      if (buffer.end() > limit) Fail("a buffer passes the limit");
+    }
+  }
+  std::string encoded;
+  if (!column->EncodeTo(&encoded).ok() || !ColumnMetadata::DecodeFrom(encoded, limit, rows).ok()) {
+    Fail("column metadata does not round-trip");
+  }
+}
+
+std::string EncodePageInput(uint8_t type, bool in_struct, const PageMetadata& page,
+                            std::string_view buffers) {
+  std::string out;
+  AppendLittle<uint8_t>(type, &out);
+  AppendLittle<uint8_t>(in_struct ? 1 : 0, &out);
+  AppendLittle<uint8_t>(static_cast<uint8_t>(page.buffers.size()), &out);
+  AppendLittle<uint32_t>(static_cast<uint32_t>(page.num_rows), &out);
+  for (const ByteRange& buffer : page.buffers)
+    AppendLittle<uint32_t>(static_cast<uint32_t>(buffer.length), &out);
+  const std::string layout = page.layout.SerializeAsString();
+  AppendLittle<uint16_t>(static_cast<uint16_t>(layout.size()), &out);
+  return out + layout + std::string(buffers);
+}
+
+void DecodePageInput(std::string_view bytes) {
+  Input input(bytes);
+  const uint8_t type_number = input.Number<uint8_t>() % std::size(kTypes);
+  const bool in_struct = input.Number<uint8_t>() % 2 == 1;
+  auto column = std::make_shared<ColumnMetadata>();
+  PageMetadata& page = column->pages.emplace_back();
+  const size_t num_buffers = input.Number<uint8_t>() % 6;
+  page.num_rows = input.Number<uint32_t>();
+  if (page.num_rows == 0) return;
+  std::vector<uint64_t> sizes;
+  for (size_t i = 0; i < num_buffers; ++i) sizes.push_back(input.Number<uint32_t>());
+  const std::string_view layout = input.Bytes(input.Number<uint16_t>());
+  if (!page.layout.ParseFromArray(layout.data(), static_cast<int>(layout.size()))) return;
+  const std::string_view buffers = input.Rest();
+  uint64_t at = 0;
+  for (uint64_t size : sizes) {
+    size = std::min(size, buffers.size() - at);
+    page.buffers.push_back({at, size});
+    at += size;
+  }
+  Field field;
+  field.name = "c";
+  field.logical_type = kTypes[type_number];
+  const LeafType type = LeafType::From(ToArrow(field).ValueOrDie()->type()).ValueOrDie();
+  const auto store = StoreWith("page", std::string(buffers));
+  const auto pool = MakeCappedPool(kMemoryCap);
+  std::shared_ptr<const PageState> state;
+  for (const RowSelection& rows : Selections(page.num_rows)) {
+    const Status status =
+        DecodePage(column, type, in_struct, rows, store.get(), pool.get(), &state);
+    if (!status.ok()) CheckError(status);
+  }
+}
+
+std::string EncodeBlockInput(uint8_t bits, uint32_t total, const pb::CompressiveEncoding& encoding,
+                             std::string_view bytes) {
+  std::string out;
+  AppendLittle<uint8_t>(bits, &out);
+  AppendLittle<uint32_t>(total, &out);
+  const std::string message = encoding.SerializeAsString();
+  AppendLittle<uint16_t>(static_cast<uint16_t>(message.size()), &out);
+  return out + message + std::string(bytes);
+}
+
+void DecodeBlockInput(std::string_view bytes) {
+  Input input(bytes);
+  const uint32_t bits = input.Number<uint8_t>();
+  const uint64_t total = input.Number<uint32_t>() % (1 << 20);
+  const std::string_view message = input.Bytes(input.Number<uint16_t>());
+  pb::CompressiveEncoding encoding;
+  if (!encoding.ParseFromArray(message.data(), static_cast<int>(message.size()))) return;
+  // A copy of its own, so that a read behind its end is seen.
+  const std::vector<char> block(input.Rest().begin(), input.Rest().end());
+  const std::string_view view(block.data(), block.size());
+  const auto pool = MakeCappedPool(kMemoryCap);
+  if (bits == 0) {
+    const auto strings = DecodeVariableBlock(encoding, view, total, pool.get());
+    if (!strings.ok()) return CheckError(strings.status());
+    size_t size = 0;
+    for (uint64_t i = 0; i < total; ++i) size += strings->Value(i).size();
+    if (size > static_cast<size_t>(strings->bytes->size())) Fail("strings overlap");
+    return;
+  }
+  if (bits % 8 != 0 || total > MaxBlockValues(encoding, view.size())) return;
+  for (const auto& [from, count] :
+       {std::pair{uint64_t{0}, total}, {total / 2, total / 3}, {total - total / 4, total / 4}}) {
+    std::vector<uint8_t> out(count * bits / 8);
+    const Status status =
+        DecodeFixedBlock(encoding, view, total, from, count, bits, pool.get(), out.data());
+    if (!status.ok()) CheckError(status);
+  }
+}
+
+void DecodeFsstInput(std::string_view bytes) {
+  Input input(bytes);
+  const auto decoder = FsstDecoder::DecodeFrom(input.Bytes(input.Number<uint16_t>()));
+  if (!decoder.ok()) return CheckError(decoder.status());
+  if (!decoder->enabled()) return;
+  const std::vector<char> codes(input.Rest().begin(), input.Rest().end());
+  std::vector<uint8_t> out(FsstDecoder::MaxDecodedSize(codes.size()) + FsstDecoder::kSlack);
+  const uint8_t* const end = decoder->Decode({codes.data(), codes.size()}, out.data());
+  if (end != nullptr && end > out.data() + out.size() - FsstDecoder::kSlack)
+    Fail("FSST passes its bound");
+}
+
+}  // namespace lake::format

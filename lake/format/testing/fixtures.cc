@@ -1,0 +1,136 @@
+#include "lake/format/testing/fixtures.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include <arrow/buffer.h>
+#include <arrow/io/memory.h>
+#include <arrow/ipc/reader.h>
+#include <arrow/memory_pool.h>
+#include <arrow/record_batch.h>
+#include <arrow/table.h>
+#include <fmt/core.h>
+
+#include "lake/storage/memory_store.h"
+
+namespace lake::format {
+namespace {
+
+std::filesystem::path Folder() {
+  return std::filesystem::path(LAKE_SOURCE_DIR) / "lake/format/testdata";
+}
+
+[[noreturn]] void Fail(const std::string& text) {
+  fmt::print(stderr, "fixtures: {}\n", text);
+  std::abort();
+}
+
+std::string ReadFile(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) Fail("cannot read " + path.string());
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(const std::filesystem::path& path) {
+  auto input = std::make_shared<arrow::io::BufferReader>(arrow::Buffer::FromString(ReadFile(path)));
+  ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchStreamReader::Open(input));
+  ARROW_ASSIGN_OR_RAISE(auto table, reader->ToTable());
+  return table->CombineChunksToBatch();
+}
+
+std::vector<Fixture> Load(const std::filesystem::path& folder, bool with_rows) {
+  std::vector<Fixture> fixtures;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".lance") continue;
+    Fixture fixture;
+    fixture.name = entry.path().filename().string();
+    fixture.name.resize(fixture.name.find(".pylance-"));
+    fixture.bytes = ReadFile(entry.path());
+    if (with_rows) {
+      auto path = entry.path();
+      auto rows = ReadRows(path.replace_extension(".arrow"));
+      if (!rows.ok()) Fail(rows.status().ToString());
+      fixture.rows = *std::move(rows);
+    }
+    fixtures.push_back(std::move(fixture));
+  }
+  if (fixtures.empty()) Fail("there are none in " + folder.string());
+  std::sort(fixtures.begin(), fixtures.end(),
+            [](const Fixture& a, const Fixture& b) { return a.name < b.name; });
+  return fixtures;
+}
+
+class CappedPool : public arrow::MemoryPool {
+ public:
+  explicit CappedPool(int64_t limit) : limit_(limit) {}
+
+  arrow::Status Allocate(int64_t size, int64_t alignment, uint8_t** out) override {
+    ARROW_RETURN_NOT_OK(Check(size));
+    return inner_->Allocate(size, alignment, out);
+  }
+  arrow::Status Reallocate(int64_t old_size, int64_t new_size, int64_t alignment,
+                           uint8_t** ptr) override {
+    ARROW_RETURN_NOT_OK(Check(new_size - old_size));
+    return inner_->Reallocate(old_size, new_size, alignment, ptr);
+  }
+  void Free(uint8_t* buffer, int64_t size, int64_t alignment) override {
+    used_ -= size;
+    inner_->Free(buffer, size, alignment);
+  }
+  int64_t bytes_allocated() const override { return used_; }
+  int64_t total_bytes_allocated() const override { return used_; }
+  int64_t num_allocations() const override { return 0; }
+  std::string backend_name() const override { return "capped"; }
+
+ private:
+  arrow::Status Check(int64_t more) {
+    if (used_ + more > limit_) return arrow::Status::OutOfMemory("cap of ", limit_, " bytes");
+    used_ += more;
+    return arrow::Status::OK();
+  }
+
+  const int64_t limit_;
+  int64_t used_ = 0;
+  arrow::MemoryPool* const inner_ = arrow::default_memory_pool();
+};
+
+}  // namespace
+
+const std::vector<Fixture>& Fixtures() {
+  static const std::vector<Fixture>* const fixtures = new std::vector(Load(Folder(), true));
+  return *fixtures;
+}
+
+const std::vector<Fixture>& RefusedFixtures() {
+  static const std::vector<Fixture>* const fixtures =
+      new std::vector(Load(Folder() / "refused", false));
+  return *fixtures;
+}
+
+const Fixture& FindFixture(const std::string& name) {
+  for (const Fixture& fixture : Fixtures()) {
+    if (fixture.name == name) return fixture;
+  }
+  Fail("there is no fixture " + name);
+}
+
+std::shared_ptr<storage::ObjectStore> StoreWith(const std::string& key, const std::string& bytes) {
+  auto store = storage::MakeMemoryStore();
+  const Status status = store->Put(Context(), key, bytes, storage::PutCondition::kNone);
+  if (!status.ok()) Fail(status.ToString());
+  return store;
+}
+
+Result<std::shared_ptr<FileReader>> OpenBytes(const std::string& bytes, const Context& context) {
+  return FileReader::Open(context, StoreWith("test.lance", bytes), "test.lance");
+}
+
+std::unique_ptr<arrow::MemoryPool> MakeCappedPool(int64_t limit) {
+  return std::make_unique<CappedPool>(limit);
+}
+
+}  // namespace lake::format
