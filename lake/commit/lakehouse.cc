@@ -131,10 +131,25 @@ Result<CommitOutcome> LakehouseImpl::Replay(const Context& context,
                operation.operation_id);
 }
 
+Result<catalog::Whereabouts> LakehouseImpl::WhereAfter(const Status& error,
+                                                       const Uuid& incarnation) {
+  // Only an error of the medium leaves it open whether the change happened.
+  if (CodeOf(error) != ErrorCode::kIo && CodeOf(error) != ErrorCode::kOutOfSpace) return error;
+  Result<catalog::Whereabouts> where = metastore().FindIncarnation(Context{}, incarnation);
+  if (where.ok()) return where;
+  return Error(ErrorCode::kCommitUnknown,
+               "change of a name may or may not have happened, look at the name: {}; then: {}",
+               ErrorText(error), ErrorText(where.status()));
+}
+
 Status LakehouseImpl::Drop(const Context& context, const catalog::Principal& principal,
                            const catalog::Entry& entry) {
   CrashPoint("before_drop");
-  ARROW_RETURN_NOT_OK(metastore().Drop(context, entry, context.clock->UnixNanos() + kUndropNanos));
+  Status dropped = metastore().Drop(context, entry, context.clock->UnixNanos() + kUndropNanos);
+  if (!dropped.ok()) {
+    ARROW_ASSIGN_OR_RAISE(catalog::Whereabouts where, WhereAfter(dropped, entry.incarnation));
+    if (!where.tombstone.has_value()) return dropped;
+  }
   CrashPoint("row_dropped");
   return Status::OK();
 }
@@ -159,14 +174,29 @@ Result<catalog::Entry> LakehouseImpl::Undrop(const Context& context,
     return Error(ErrorCode::kNotFound, "nothing that was dropped had this name: '{}'",
                  wanted.ToString());
   }
-  return metastore().Undrop(context, latest->entry.incarnation, new_name.value_or(wanted));
+  const Uuid dropped = latest->entry.incarnation;
+  Result<catalog::Entry> undropped =
+      metastore().Undrop(context, dropped, new_name.value_or(wanted));
+  if (undropped.ok()) return undropped;
+  ARROW_ASSIGN_OR_RAISE(catalog::Whereabouts where, WhereAfter(undropped.status(), dropped));
+  if (where.tombstone.has_value()) return undropped;
+  return where.entry;
 }
 
 Result<catalog::Entry> LakehouseImpl::Rename(const Context& context,
                                              const catalog::Principal& principal,
                                              const catalog::Entry& entry,
                                              const catalog::QualifiedName& new_name) {
-  return metastore().Rename(context, entry, new_name);
+  Result<catalog::Entry> renamed = metastore().Rename(context, entry, new_name);
+  if (renamed.ok()) return renamed;
+  ARROW_ASSIGN_OR_RAISE(catalog::Whereabouts where,
+                        WhereAfter(renamed.status(), entry.incarnation));
+  // A name in another normal form is stored as NFC, and then differs from what was asked for.
+  if (where.entry.name.name_space != new_name.name_space ||
+      where.entry.name.name != catalog::NormalizedName(new_name.name).ValueOr("")) {
+    return renamed;
+  }
+  return where.entry;
 }
 
 Result<std::vector<std::string>> LakehouseImpl::FindLeftovers(const Context& context) {

@@ -58,6 +58,10 @@ class LakehouseImpl : public Lakehouse {
   Result<std::vector<std::string>> FindLeftovers(const Context& context) override;
 
  private:
+  /// Where the incarnation stands after a change of its row that ended with `error`; that error if
+  /// it is definite.
+  Result<catalog::Whereabouts> WhereAfter(const Status& error, const Uuid& incarnation);
+
   const std::string data_dir_;
   const std::string temp_dir_;
   const std::shared_ptr<LakehouseCore> core_;

@@ -336,6 +336,7 @@ Status Committer::Prepare(const VersionList& versions, storage::StagedObject* st
   }
   ARROW_RETURN_NOT_OK(store_->Sync(context_, keys, std::span(&staged, 1)));
   files_synced_ = true;
+  CrashPoint("manifest_staged");
   return Status::OK();
 }
 
@@ -397,6 +398,7 @@ Result<CommitResult> Committer::Acknowledge(uint64_t version, ManifestNaming nam
   std::vector<std::string> keys{ManifestKey(version, naming)};
   // Round one of the attempt that made the version synced the rest.
   if (replayed) keys.insert(keys.end(), options_.sync_keys.begin(), options_.sync_keys.end());
+  CrashPoint("manifest_visible");
   Status synced = store_->Sync(context, keys, {});
   if (!synced.ok()) return Unknown(version, synced);
   CrashPoint("manifest_synced");

@@ -9,6 +9,8 @@
 #include <arrow/type.h>
 #include <sys/stat.h>
 
+#include "lake/commit/recovery.h"
+
 namespace lake::commit {
 namespace {
 
@@ -18,17 +20,24 @@ catalog::QualifiedName InMain(const std::string& name) { return {catalog::kMainN
 
 TestLakehouse::TestLakehouse(std::shared_ptr<storage::ObjectStore> store, Context context)
     : context_(std::move(context)) {
-  metastore_path_ = folder_.path() + "/metastore.db";
-  if (mkdir((folder_.path() + "/tmp").c_str(), 0700) != 0) std::abort();
-  lakehouse_ = Make(std::move(store));
+  metastore_path_ = folder_ / "metastore.db";
+  if (mkdir((folder_ / "tmp").c_str(), 0700) != 0) std::abort();
+  metastore_ = std::make_shared<catalog::FaultyMetastore>(
+      catalog::OpenSqliteMetastore(context_, metastore_path_).ValueOrDie());
+  core_ = MakeCore(std::move(store), metastore_);
+  lakehouse_ = std::make_shared<LakehouseImpl>(core_, folder_.path(), folder_ / "tmp");
 }
 
 std::shared_ptr<LakehouseImpl> TestLakehouse::OpenSecond(
     std::shared_ptr<storage::ObjectStore> store) {
-  return Make(std::move(store));
+  auto core = MakeCore(std::move(store),
+                       catalog::OpenSqliteMetastore(context_, metastore_path_).ValueOrDie());
+  if (!SettleExpiredCreations(context_, core.get()).ok()) std::abort();
+  return std::make_shared<LakehouseImpl>(std::move(core), folder_.path(), folder_ / "tmp");
 }
 
-std::shared_ptr<LakehouseImpl> TestLakehouse::Make(std::shared_ptr<storage::ObjectStore> store) {
+std::shared_ptr<LakehouseCore> TestLakehouse::MakeCore(
+    std::shared_ptr<storage::ObjectStore> store, std::shared_ptr<catalog::Metastore> metastore) {
   StageOpener open_stage = [root = folder_.path()](const Context& context,
                                                    const std::string& tenant) {
     objects::LocalStageOptions options;
@@ -38,11 +47,8 @@ std::shared_ptr<LakehouseImpl> TestLakehouse::Make(std::shared_ptr<storage::Obje
     options.temp_dir = root + "/tmp";
     return objects::OpenLocalStage(context, options);
   };
-  auto core = std::make_shared<LakehouseCore>(
-      std::move(store), catalog::OpenSqliteMetastore(context_, metastore_path_).ValueOrDie(),
-      std::move(open_stage), Status::OK());
-  if (core_ == nullptr) core_ = core;
-  return std::make_shared<LakehouseImpl>(std::move(core), folder_.path(), folder_.path() + "/tmp");
+  return std::make_shared<LakehouseCore>(std::move(store), std::move(metastore),
+                                         std::move(open_stage), Status::OK());
 }
 
 std::shared_ptr<arrow::Schema> NumbersSchema() {

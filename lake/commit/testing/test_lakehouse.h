@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lake/base/testing/test_folder.h"
+#include "lake/catalog/testing/faulty_metastore.h"
 #include "lake/commit/lakehouse_impl.h"
 #include "lake/storage/object_store.h"
 
@@ -21,6 +22,10 @@ class TestLakehouse {
  public:
   explicit TestLakehouse(std::shared_ptr<storage::ObjectStore> store, Context context = {});
 
+  /// The metastore in between, on which faults can be put.
+  catalog::FaultyMetastore& metastore() { return *metastore_; }
+
+  LakehouseImpl* get() { return lakehouse_.get(); }
   LakehouseImpl* operator->() { return lakehouse_.get(); }
   LakehouseImpl& operator*() { return *lakehouse_; }
   const std::shared_ptr<LakehouseCore>& core() { return core_; }
@@ -29,12 +34,15 @@ class TestLakehouse {
   /// A second lakehouse over `store` and the same metastore: another process.
   std::shared_ptr<LakehouseImpl> OpenSecond(std::shared_ptr<storage::ObjectStore> store);
 
- private:
-  std::shared_ptr<LakehouseImpl> Make(std::shared_ptr<storage::ObjectStore> store);
+  /// The core of a second lakehouse.
+  std::shared_ptr<LakehouseCore> MakeCore(std::shared_ptr<storage::ObjectStore> store,
+                                          std::shared_ptr<catalog::Metastore> metastore);
 
-  TestFolder folder_;
+ private:
+  TestFolder folder_{FastTestParent()};
   Context context_;
   std::string metastore_path_;
+  std::shared_ptr<catalog::FaultyMetastore> metastore_;
   std::shared_ptr<LakehouseCore> core_;
   std::shared_ptr<LakehouseImpl> lakehouse_;
 };
