@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "lake/base/testing/test_folder.h"
+#include "lake/commit/testing/status_matchers.h"
 #include "lake/commit/testing/test_lakehouse.h"
 
 namespace lake::commit {
@@ -21,20 +22,6 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-#define ASSERT_OK(expression)                                          \
-  do {                                                                 \
-    Status assert_ok_status = ::arrow::ToStatus(expression);           \
-    ASSERT_TRUE(assert_ok_status.ok()) << assert_ok_status.ToString(); \
-  } while (false)
-
-#define EXPECT_CODE(code, expression)                                         \
-  do {                                                                        \
-    Status expect_code_status = ::arrow::ToStatus(expression);                \
-    ASSERT_FALSE(expect_code_status.ok());                                    \
-    EXPECT_EQ(ErrorCodeName(code), ErrorCodeName(CodeOf(expect_code_status))) \
-        << expect_code_status.ToString();                                     \
-  } while (false)
 
 catalog::QualifiedName InMain(const std::string& name) { return {catalog::kMainNamespace, name}; }
 
