@@ -20,6 +20,24 @@ class CarelessStore : public FaultyStore {
   }
 };
 
+/// A store that says "exists", but has overwritten all the same.
+class LyingStore : public FaultyStore {
+ public:
+  using FaultyStore::FaultyStore;
+  Status Put(const Context& context, const std::string& key, std::string_view bytes,
+             PutCondition condition) override {
+    MutexLock lock(&put_mutex_);
+    Status status = FaultyStore::Put(context, key, bytes, condition);
+    if (!status.ok()) {
+      ARROW_RETURN_NOT_OK(FaultyStore::Put(context, key, bytes, PutCondition::kNone));
+    }
+    return status;
+  }
+
+ private:
+  Mutex put_mutex_;
+};
+
 TEST(PutProbeTest, GoodStoresPassAndStayEmpty) {
   Context context;
   TestFolder folder;
@@ -37,6 +55,12 @@ TEST(PutProbeTest, AStoreWithSeveralWinnersIsRefused) {
   EXPECT_EQ(CodeOf(status), ErrorCode::kUnsupported);
   EXPECT_NE(status.message().find("8 of 8"), std::string::npos) << status.message();
   EXPECT_TRUE(ListAll(&store, context, "")->empty());
+}
+
+TEST(PutProbeTest, AStoreWhereTheLastOneWinsIsRefused) {
+  Context context;
+  LyingStore store(MakeMemoryStore());
+  EXPECT_EQ(CodeOf(ProbeConditionalPut(context, &store, "tables")), ErrorCode::kUnsupported);
 }
 
 TEST(PutProbeTest, AnErrorIsNoVerdict) {
