@@ -1,6 +1,6 @@
 """What every end-to-end test has: the lake program under test and a data folder of its own.
 
-LAKE_BUILD_DIR says which build is tested; build/dev if it is not set. LAKE_TEST_LONG=1 (`make test-long`) asks for the
+LAKE_TEST_BUILD_DIR says which build is tested; build/dev if it is not set. LAKE_TEST_LONG=1 (`make test-long`) asks for the
 full-size forms; without it tests run scaled down, with the same ratio of data to budget.
 """
 
@@ -12,7 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LONG_FORMS = os.environ.get("LAKE_TEST_LONG") == "1"
-BUILD_DIR = pathlib.Path(os.environ.get("LAKE_BUILD_DIR", ROOT / "build/dev"))
+BUILD_DIR = pathlib.Path(os.environ.get("LAKE_TEST_BUILD_DIR", ROOT / "build/dev"))
 
 
 class Lake:
@@ -48,7 +48,7 @@ class Lake:
 @pytest.fixture(scope="session")
 def lake_program():
     program = BUILD_DIR / "bin/lake"
-    assert program.exists(), f"{program} is missing: build it, or set LAKE_BUILD_DIR"
+    assert program.exists(), f"{program} is missing: build it, or set LAKE_TEST_BUILD_DIR"
     return program
 
 

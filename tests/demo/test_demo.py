@@ -11,7 +11,7 @@ from conftest import ROOT
 
 
 def demo(lake_program, folder, *arguments):
-    environment = {**os.environ, "LAKE_PROGRAM": str(lake_program), "DEMO_DIR": str(folder), "LANCE_LOG": "error"}
+    environment = {**os.environ, "LAKE_TEST_PROGRAM": str(lake_program), "DEMO_DIR": str(folder), "LANCE_LOG": "error"}
     return subprocess.run([ROOT / "scripts/demo", *map(str, arguments)], env=environment, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900, check=False)
 
