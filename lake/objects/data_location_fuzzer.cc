@@ -36,5 +36,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (char c : lake::objects::RedactedUri(text)) Require(c >= 0x20 && c < 0x7F);
   (void)lake::objects::CheckSha256(text);
   (void)lake::objects::CheckContentType(text);
+  (void)lake::objects::CheckTenant(text);
   return 0;
 }
