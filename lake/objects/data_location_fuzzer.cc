@@ -1,5 +1,7 @@
 // Any bytes as a location: parsing and the containment check stay in bounds, and what they accept
 // has exactly one spelling.
+//
+// Covers: lake/objects/file_uri.cc lake/objects/containment.cc
 
 #include <cstddef>
 #include <cstdint>
