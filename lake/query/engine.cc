@@ -7,6 +7,7 @@
 #include <duckdb/main/client_config.hpp>
 #include <duckdb/main/config.hpp>
 
+#include "lake/base/arrow_compute.h"
 #include "lake/base/memory_budget.h"
 #include "lake/query/catalog_internal.h"
 #include "lake/query/duckdb_error_internal.h"
@@ -158,6 +159,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const Context& context,
                                              std::shared_ptr<commit::Lakehouse> lakehouse,
                                              EngineOptions options) {
   ARROW_RETURN_NOT_OK(CheckDuckDbVersion());
+  ARROW_RETURN_NOT_OK(InitializeArrowCompute());
   if (options.memory_limit <= 0) options.memory_limit = DefaultMemoryLimit();
   // One budget for all: a quarter for a writer's buffers, a quarter for what scans hold, the rest
   // for DuckDB.

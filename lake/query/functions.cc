@@ -1,7 +1,10 @@
 #include <utility>
 
+#include <duckdb/catalog/catalog_entry/scalar_function_catalog_entry.hpp>
+#include <duckdb/catalog/catalog_entry/schema_catalog_entry.hpp>
 #include <duckdb/catalog/catalog_transaction.hpp>
 #include <duckdb/function/function_set.hpp>
+#include <duckdb/parser/parsed_data/create_scalar_function_info.hpp>
 #include <duckdb/parser/parsed_data/create_table_function_info.hpp>
 #include <duckdb/parser/parsed_data/create_type_info.hpp>
 #include <duckdb/parser/qualified_name.hpp>
@@ -80,6 +83,27 @@ void Undrop(duckdb::ClientContext& context, duckdb::TableFunctionInput& input,
   output.SetValue(0, 0, duckdb::Value(entry.name.ToString()));
 }
 
+/// DuckDB casts no aliased struct to a plain one, so that `video.uri` finds no function: the functions that take a
+/// struct apart get a form that takes a FILE.
+void LetFilesBeTakenApart(duckdb::Catalog& system, duckdb::CatalogTransaction transaction) {
+  auto& schema = system.GetSchema(transaction, DEFAULT_SCHEMA);
+  for (const char* name : {"struct_extract", "array_extract", "struct_extract_at"}) {
+    auto entry = schema.GetEntry(transaction, duckdb::CatalogType::SCALAR_FUNCTION_ENTRY, name);
+    if (!entry) continue;
+    duckdb::ScalarFunctionSet forms(name);
+    for (auto function : entry->Cast<duckdb::ScalarFunctionCatalogEntry>().functions.functions) {
+      if (function.arguments.empty() || function.arguments[0].id() != duckdb::LogicalTypeId::STRUCT) {
+        continue;
+      }
+      function.arguments[0] = FileSqlType();
+      forms.AddFunction(std::move(function));
+    }
+    duckdb::CreateScalarFunctionInfo info(std::move(forms));
+    info.on_conflict = duckdb::OnCreateConflict::ALTER_ON_CONFLICT;
+    system.CreateFunction(transaction, info);
+  }
+}
+
 }  // namespace
 
 void RegisterFunctions(duckdb::DatabaseInstance& database,
@@ -91,6 +115,7 @@ void RegisterFunctions(duckdb::DatabaseInstance& database,
   type.temporary = true;
   type.internal = true;
   system.CreateType(transaction, type);
+  LetFilesBeTakenApart(system, transaction);
 
   auto info = duckdb::make_shared_ptr<UndropInfo>();
   info->lakehouse = std::move(lakehouse);

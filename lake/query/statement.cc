@@ -156,9 +156,9 @@ Status ResultStreamImpl::Init(duckdb::StatementReturnType kind) {
     schema_ = builder_->schema();
     return Status::OK();
   }
-  rows_changed_ = 0;
   done_ = true;
   if (kind == duckdb::StatementReturnType::CHANGED_ROWS) {
+    rows_changed_ = 0;
     const auto chunk = result_->Fetch();
     if (result_->HasError()) return connected_->Failed(context_, result_->GetErrorObject());
     if (chunk && chunk->size() > 0 && chunk->ColumnCount() > 0) {
@@ -339,7 +339,9 @@ Result<std::vector<std::string>> SplitStatements(Connected& connected, const std
     duckdb::Parser parser(connected.context().GetParserOptions());
     parser.ParseQuery(sql);
     for (const auto& statement : parser.statements) {
-      statements.push_back(Trimmed(sql.substr(statement->stmt_location, statement->stmt_length)));
+      // Each statement carries its own text, to which its location is relative.
+      statements.push_back(
+          Trimmed(statement->query.substr(statement->stmt_location, statement->stmt_length)));
     }
   } catch (const std::exception& exception) {
     return StatusFromDuckDb(duckdb::ErrorData(exception));

@@ -6,12 +6,12 @@
 #include <arrow/array/builder_primitive.h>
 #include <arrow/compute/api_vector.h>
 #include <arrow/compute/exec.h>
-#include <arrow/compute/initialize.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 #include <arrow/util/bit_run_reader.h>
 #include <arrow/util/bitmap_ops.h>
 
+#include "lake/base/arrow_compute.h"
 #include "lake/table/dataset_impl.h"
 
 namespace lake::table {
@@ -26,11 +26,6 @@ constexpr char kRowIdColumn[] = "_rowid";
 constexpr uint64_t kMorselBytes = 32ull << 20;
 // A morsel takes at most this part of the memory budget.
 constexpr int64_t kMorselBudgetShare = 16;
-
-Status InitializeCompute() {
-  static const Status status = cp::Initialize();
-  return status;
-}
 
 struct Morsel {
   const Fragment* fragment;
@@ -175,7 +170,7 @@ Status ScannerImpl::Plan(const Context& context, ScanOptions options) {
 }
 
 Status ScannerImpl::PlanFilter(const cp::Expression& filter) {
-  ARROW_RETURN_NOT_OK(InitializeCompute());
+  ARROW_RETURN_NOT_OK(InitializeArrowCompute());
   const format::Schema& schema = source_->manifest().schema();
   arrow::FieldVector fields;
   for (const arrow::FieldRef& ref : cp::FieldsInExpression(filter)) {

@@ -4,10 +4,10 @@
 #include <arrow/array/concatenate.h>
 #include <arrow/compute/api_vector.h>
 #include <arrow/compute/exec.h>
-#include <arrow/compute/initialize.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
+#include "lake/base/arrow_compute.h"
 #include "lake/table/dataset_impl.h"
 
 namespace lake::table {
@@ -49,8 +49,7 @@ Result<format::RowSelection> RowsOf(const Context& context, FragmentSource* sour
 Result<std::shared_ptr<arrow::RecordBatch>> DatasetImpl::Take(
     const Context& context, std::span<const RowAddress> addresses,
     const std::vector<std::string>& columns) const {
-  static const Status initialized = arrow::compute::Initialize();
-  ARROW_RETURN_NOT_OK(initialized);
+  ARROW_RETURN_NOT_OK(InitializeArrowCompute());
   std::vector<const format::Field*> fields;
   arrow::FieldVector arrow_fields;
   for (const std::string& name : columns) {
