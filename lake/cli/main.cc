@@ -50,7 +50,11 @@ int ExitWith(const Invocation& invocation, const Status& status) {
 }
 
 Status PrintHelp(CLI::App* app, const std::string& topic, Invocation* invocation) {
-  if (topic.empty()) return invocation->output.Write(app->help());
+  // App::help would delegate to the command that was parsed, which is "help" itself.
+  if (topic.empty()) {
+    return invocation->output.Write(
+        app->get_formatter()->make_help(app, "lake", CLI::AppFormatMode::Normal));
+  }
   auto named =
       app->get_subcommands([&](CLI::App* command) { return command->get_name() == topic; });
   if (named.empty()) return UsageError(fmt::format("there is no command '{}'", topic));

@@ -6,6 +6,11 @@
 #include <fmt/format.h>
 
 namespace lake::cli {
+namespace {
+
+constexpr uint64_t kShownUploadBytes = 32 << 20;
+
+}  // namespace
 
 SqlPrinter::SqlPrinter(Invocation* invocation, service::ResultFormat format)
     : invocation_(invocation), format_(format) {}
@@ -36,6 +41,8 @@ Status SqlPrinter::Done(int64_t rows_changed, bool replayed) {
 }
 
 void SqlPrinter::Uploading(uint64_t bytes_done, uint64_t bytes_total) {
+  // What takes no time needs no progress.
+  if (bytes_total < kShownUploadBytes) return;
   if (!upload_bar_.has_value()) {
     upload_bar_.emplace("upload", invocation_->context.clock, invocation_->quiet);
   }

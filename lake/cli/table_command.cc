@@ -15,6 +15,7 @@
 #include "lake/cli/sql_printer.h"
 #include "lake/service/statement_runner.h"
 #include "lake/service/table_info.h"
+#include "lake/table/inspect.h"
 
 namespace lake::cli {
 namespace {
@@ -75,7 +76,7 @@ Status ListTables(Invocation* invocation, const TableFlags& flags) {
       boost::json::object row{{"namespace", table.name.name_space},
                               {"name", table.name.name},
                               {"incarnation", table.incarnation}};
-      if (table.dropped_nanos) row["dropped"] = service::FormatInstant(*table.dropped_nanos);
+      if (table.dropped_nanos) row["dropped"] = table::TimestampText(*table.dropped_nanos);
       rows.push_back(std::move(row));
     }
     return invocation->output.Write(PrettyJson(rows));
@@ -85,7 +86,7 @@ Status ListTables(Invocation* invocation, const TableFlags& flags) {
     text += table.name.ToString();
     if (table.dropped_nanos) {
       text += fmt::format("  dropped {}  incarnation {}",
-                          service::FormatInstant(*table.dropped_nanos), table.incarnation);
+                          table::TimestampText(*table.dropped_nanos), table.incarnation);
     }
     text += '\n';
   }
@@ -107,7 +108,7 @@ boost::json::object DescriptionJson(const service::TableDescription& table) {
           {"location", table.location},
           {"incarnation", table.incarnation},
           {"version", table.version},
-          {"committed", service::FormatInstant(table.timestamp_nanos)},
+          {"committed", table::TimestampText(table.timestamp_nanos)},
           {"row_count", table.num_rows},
           {"fragments", table.num_fragments},
           {"data_bytes", table.data_bytes},
@@ -127,8 +128,8 @@ Status DescribeTable(Invocation* invocation, const TableFlags& flags) {
   };
   line("table", table.name.ToString());
   line("location", table.location);
-  line("version", fmt::format("{}, committed {}", table.version,
-                              service::FormatInstant(table.timestamp_nanos)));
+  line("version",
+       fmt::format("{}, committed {}", table.version, table::TimestampText(table.timestamp_nanos)));
   line("rows", fmt::format("{}", table.num_rows));
   line("data",
        fmt::format("{} in {} fragment{}, file version {}", FormatBytes(table.data_bytes),
@@ -153,7 +154,7 @@ Status ListVersions(Invocation* invocation, const TableFlags& flags) {
     boost::json::array rows;
     for (const table::VersionInfo& version : versions) {
       rows.push_back({{"version", version.version},
-                      {"committed", service::FormatInstant(version.timestamp_nanos)},
+                      {"committed", table::TimestampText(version.timestamp_nanos)},
                       {"row_count", version.num_rows},
                       {"operation", version.operation}});
     }
@@ -163,7 +164,7 @@ Status ListVersions(Invocation* invocation, const TableFlags& flags) {
       fmt::format("{:>8}  {:<30}  {:>12}  {}\n", "version", "committed", "rows", "operation");
   for (const table::VersionInfo& version : versions) {
     text += fmt::format("{:>8}  {:<30}  {:>12}  {}\n", version.version,
-                        service::FormatInstant(version.timestamp_nanos), version.num_rows,
+                        table::TimestampText(version.timestamp_nanos), version.num_rows,
                         version.operation);
   }
   return invocation->output.Write(text);

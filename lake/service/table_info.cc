@@ -1,6 +1,5 @@
 #include "lake/service/table_info.h"
 
-#include <ctime>
 #include <utility>
 
 #include <arrow/type.h>
@@ -122,20 +121,6 @@ std::string TypeName(const arrow::DataType& type) {
       break;
   }
   return type.ToString();
-}
-
-std::string FormatInstant(int64_t unix_nanos) {
-  int64_t seconds = unix_nanos / 1'000'000'000;
-  int64_t nanos = unix_nanos % 1'000'000'000;
-  if (nanos < 0) {
-    nanos += 1'000'000'000;
-    --seconds;
-  }
-  time_t time = seconds;
-  std::tm utc{};
-  gmtime_r(&time, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", utc.tm_year + 1900,
-                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, nanos);
 }
 
 }  // namespace lake::service

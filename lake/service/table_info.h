@@ -50,7 +50,4 @@ Result<std::vector<TableListing>> ListTables(const Context& context, Workspace* 
 /// an Arrow type that SQL has no name for is written as Arrow writes it.
 std::string TypeName(const arrow::DataType& type);
 
-/// "2024-05-01T12:00:00.123456789Z"
-std::string FormatInstant(int64_t unix_nanos);
-
 }  // namespace lake::service
