@@ -18,7 +18,7 @@ import pytest
 
 from conftest import BUILD_DIR, ROOT
 
-FENCE = re.compile(r"^```(\w*)\s*$")
+FENCE = re.compile(r"^```(\S*)\s*$")
 NOT_RUN = re.compile(r"^<!-- not run: .+ -->$")
 LANGUAGES = ("console", "sh", "python", "sql")
 
