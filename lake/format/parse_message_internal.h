@@ -8,8 +8,8 @@
 
 namespace lake::format {
 
-/// Parses all of `bytes`, which came from storage. kCorrupt, naming `what`, if they are not such a message.
-/// Prints nothing, unlike protobuf itself.
+/// Parses all of `bytes`, which came from storage. kCorrupt, naming `what`, if they are not such a
+/// message. Prints nothing, unlike protobuf itself.
 Status ParseMessage(std::string_view bytes, std::string_view what,
                     google::protobuf::MessageLite* message);
 
