@@ -1,7 +1,9 @@
-// Compares Lance files as lake reads them with the Arrow IPC files of what their writer was given:
-//   lake_interop_check [--seed N] STEM...       STEM.lance and STEM.arrow
-// Each file is read whole, in random ranges and by random single rows; every value of every column
-// must be equal. Prints what differs, then "cells <equal>/<all>"; exit status 1 if a cell differs.
+// Compares Lance files as lake reads them with the Arrow IPC streams of what their writer was
+// given:
+//   lake_interop_check [--seed N] [EXPECTED.arrow FILE.lance...]...
+// Each Lance file must hold what the IPC stream named before it holds. It is read whole, in random
+// ranges and by random single rows; every value of every column must be equal. Prints what differs,
+// then "cells <equal>/<all>"; exit status 1 if a cell differs.
 
 #include <algorithm>
 #include <charconv>
@@ -103,23 +105,23 @@ struct Counts {
   int equal = 0;
 };
 
-Status CheckFile(const std::string& stem, std::mt19937_64* random, Counts* counts) {
-  const std::filesystem::path path(stem);
-  ARROW_ASSIGN_OR_RAISE(const auto expected, ReadIpc(stem + ".arrow"));
+Status CheckFile(const std::string& file, const arrow::Table& expected, std::mt19937_64* random,
+                 Counts* counts) {
+  counts->cells += expected.num_columns();
+  const std::filesyfile::path path(file);
   ARROW_ASSIGN_OR_RAISE(auto store, storage::OpenLocalStore(path.parent_path().string()));
   ARROW_ASSIGN_OR_RAISE(const auto reader,
-                        FileReader::Open(Context(), store, path.filename().string() + ".lance"));
-  counts->cells += expected->num_columns();
-  if (reader->num_rows() != static_cast<uint64_t>(expected->num_rows())) {
-    fmt::print("differs: {}: {} rows instead of {}\n", stem, reader->num_rows(),
-               expected->num_rows());
+                        FileReader::Open(Context(), store, path.filename().string()));
+  if (reader->num_rows() != static_cast<uint64_t>(expected.num_rows())) {
+    fmt::print("differs: {}: {} rows instead of {}\n", file, reader->num_rows(),
+               expected.num_rows());
     return Status::OK();
   }
   ARROW_ASSIGN_OR_RAISE(const auto requests, reader->AllColumns());
   const auto selections = Selections(reader->num_rows(), random);
-  for (int i = 0; i < expected->num_columns(); ++i) {
-    const std::string& name = expected->field(i)->name();
-    const auto chunked = expected->column(i);
+  for (int i = 0; i < expected.num_columns(); ++i) {
+    const std::string& name = expected.field(i)->name();
+    const auto chunked = expected.column(i);
     std::shared_ptr<arrow::Array> array;
     if (chunked->num_chunks() > 0) {
       array = chunked->chunk(0);
@@ -130,7 +132,7 @@ Status CheckFile(const std::string& stem, std::mt19937_64* random, Counts* count
     if (text.ok() && text->empty()) {
       ++counts->equal;
     } else {
-      fmt::print("differs: {} {}: {}\n", stem, name, text.ok() ? *text : ErrorText(text.status()));
+      fmt::print("differs: {} {}: {}\n", file, name, text.ok() ? *text : ErrorText(text.status()));
     }
   }
   // All columns in one read.
@@ -142,15 +144,21 @@ int Main(int argc, char** argv) {
   uint64_t seed = 1;
   Counts counts;
   bool failed = false;
+  std::shared_ptr<arrow::Table> expected;
   for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
+    const std::string_view argument = argv[i];
+    Status status;
     if (argument == "--seed" && i + 1 < argc) {
       const std::string_view text = argv[++i];
       std::from_chars(text.data(), text.data() + text.size(), seed);
-      continue;
+    } else if (argument.ends_with(".arrow")) {
+      status = ReadIpc(std::string(argument)).Value(&expected);
+    } else if (expected == nullptr) {
+      status = Error(ErrorCode::kInvalidArgument, "no .arrow file stands before it");
+    } else {
+      std::mt19937_64 random(seed);
+      status = CheckFile(std::string(argument), *expected, &random, &counts);
     }
-    std::mt19937_64 random(seed);
-    const Status status = CheckFile(argument, &random, &counts);
     if (!status.ok()) {
       fmt::print("differs: {}: {}\n", argument, ErrorText(status));
       failed = true;

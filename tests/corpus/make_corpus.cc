@@ -1,0 +1,134 @@
+// Writes the first inputs of the fuzz targets: lake_make_corpus FOLDER
+//
+// FOLDER/<target>/ gets the fixtures of lake/format/testdata/, taken apart into what each target is
+// fed with. The corpus in this folder was made so; inputs that once crashed a target are added by
+// hand.
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include <arrow/api.h>
+#include <fmt/core.h>
+
+#include "lake/format/column_metadata_internal.h"
+#include "lake/format/container.h"
+#include "lake/format/file_reader.h"
+#include "lake/format/testing/decoder_inputs.h"
+#include "lake/format/testing/fixtures.h"
+
+namespace lake::format {
+namespace {
+
+// Larger inputs make a fuzzer slow and teach it nothing.
+constexpr size_t kMaxInput = 6000;
+
+class CorpusWriter {
+ public:
+  explicit CorpusWriter(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  void Add(const std::string& target, const std::string& name, const std::string& bytes) const {
+    if (bytes.size() > kMaxInput) return;
+    std::filesystem::create_directories(folder_ / target);
+    std::ofstream(folder_ / target / name, std::ios::binary) << bytes;
+  }
+
+ private:
+  const std::filesystem::path folder_;
+};
+
+const pb::CompressiveEncoding* ValuesOf(const pb::PageLayout& layout) {
+  return layout.has_mini_block() ? &layout.mini_block().value_compression()
+                                 : &layout.full_zip().value_compression();
+}
+
+void AddPage(const CorpusWriter& corpus, const std::string& name, const std::string& type,
+             bool in_struct, const PageMetadata& page, std::string_view file) {
+  const auto types = PageInputTypes();
+  uint8_t number = 0;
+  while (number < types.size() && types[number] != type) ++number;
+  if (number == types.size()) return;
+  std::string buffers;
+  for (const ByteRange& buffer : page.buffers) buffers += file.substr(buffer.offset, buffer.length);
+  const char* const target = page.layout.has_mini_block() ? "mini_block_fuzzer"
+                             : page.layout.has_full_zip() ? "full_zip_fuzzer"
+                                                          : "constant_page_fuzzer";
+  corpus.Add(target, name, EncodePageInput(number, in_struct, page, buffers));
+  if (page.layout.has_constant()) return;
+  if (const auto* values = ValuesOf(page.layout); values->has_fsst()) {
+    std::string input;
+    AppendLittle<uint16_t>(static_cast<uint16_t>(values->fsst().symbol_table().size()), &input);
+    corpus.Add("fsst_fuzzer", name,
+               input + values->fsst().symbol_table() + buffers.substr(buffers.size() / 2, 200));
+  }
+  if (page.layout.has_mini_block() && page.layout.mini_block().has_dictionary()) {
+    const auto& layout = page.layout.mini_block();
+    const bool strings = type.find("string") != type.npos || type.find("binary") != type.npos;
+    const uint8_t bits = strings ? 0 : type == "int64" || type == "double" ? 64 : 128;
+    corpus.Add("block_fuzzer", name,
+               EncodeBlockInput(bits, static_cast<uint32_t>(layout.num_dictionary_items()),
+                                layout.dictionary(),
+                                file.substr(page.buffers[2].offset, page.buffers[2].length)));
+  }
+  if (page.layout.has_mini_block() && page.layout.mini_block().has_def_compression()) {
+    // The levels of the first chunk.
+    const auto& layout = page.layout.mini_block();
+    const std::string_view chunk = file.substr(page.buffers[1].offset, page.buffers[1].length);
+    const size_t header = 4 + layout.num_buffers() * (layout.has_large_chunk() ? 4 : 2);
+    corpus.Add("block_fuzzer", name + "-levels",
+               EncodeBlockInput(
+                   16, LoadLittle<uint16_t>(chunk.data()), layout.def_compression(),
+                   chunk.substr((header + 7) / 8 * 8, LoadLittle<uint16_t>(chunk.data() + 2))));
+  }
+}
+
+void AddFixture(const CorpusWriter& corpus, const Fixture& fixture) {
+  const std::string& bytes = fixture.bytes;
+  corpus.Add("container_fuzzer", fixture.name, bytes);
+  const auto reader = OpenBytes(bytes).ValueOrDie();
+  const std::string_view file = bytes;
+  const FileFooter footer =
+      FileFooter::DecodeFrom(file.substr(file.size() - kFooterSize), file.size(), "").ValueOrDie();
+  const auto table =
+      DecodeOffsetTable(file.substr(footer.column_table_start, footer.column_table().length),
+                        file.size(), "", "")
+          .ValueOrDie();
+  size_t column = 0;
+  for (const Field& field : reader->schema().fields) {
+    const bool in_struct = !field.children.empty();
+    for (const Field& leaf : in_struct ? field.children : std::vector<Field>{field}) {
+      const std::string_view block = file.substr(table[column].offset, table[column].length);
+      const auto metadata =
+          ColumnMetadata::DecodeFrom(block, file.size(), reader->num_rows()).ValueOrDie();
+      std::string input;
+      AppendLittle<uint32_t>(static_cast<uint32_t>(file.size()), &input);
+      AppendLittle<uint32_t>(static_cast<uint32_t>(reader->num_rows()), &input);
+      const std::string name = fmt::format("{}-{}", fixture.name, column);
+      corpus.Add("column_metadata_fuzzer", name, input + std::string(block));
+      std::string type = leaf.logical_type;
+      if (type == "uint8") type = "int8";
+      if (type == "uint16") type = "int16";
+      if (type == "uint32" || type == "float") type = "int32";
+      if (type == "date64:ms") type = "int64";
+      if (type.starts_with("decimal:128")) type = "decimal:128:38:0";
+      for (const PageMetadata& page : metadata.pages)
+        AddPage(corpus, name, type, in_struct, page, file);
+      ++column;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lake::format
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    fmt::print(stderr, "usage: lake_make_corpus FOLDER\n");
+    return 2;
+  }
+  const lake::format::CorpusWriter corpus(argv[1]);
+  for (const auto& fixture : lake::format::Fixtures()) lake::format::AddFixture(corpus, fixture);
+  return 0;
+}

@@ -1,0 +1,58 @@
+"""lake's format reader reads what upstream wrote: every type, null pattern, row count and shape of values, at 2.1 and 2.2.
+
+What must come out is an Arrow IPC stream that the writing process made of its input.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import BUILD_DIR, ROOT
+from type_table import TYPES, patterns
+
+CHECK = BUILD_DIR / "bin/lake_interop_check"
+CELLS = pathlib.Path(__file__).with_name("format_cells.py")
+# A pylance of the time when version 2.2 was young; scripts/setup makes it.
+OLD_PYTHON = pathlib.Path(os.environ.get("LAKE_OLD_LANCE_PYTHON", ROOT / ".deps/venv-lance4/bin/python"))
+
+
+def check(folder, *arguments, python=sys.executable):
+    """Has upstream write into `folder` and lake read it; returns (equal cells, cells)."""
+    folder.mkdir()
+    made = subprocess.run([python, CELLS, folder, *map(str, arguments)], capture_output=True, text=True, timeout=600, check=False)
+    assert made.returncode == 0, made.stderr[-3000:]
+    result = subprocess.run([CHECK, *made.stdout.split()], capture_output=True, text=True, timeout=600, check=False)
+    shutil.rmtree(folder)
+    *texts, last = result.stdout.splitlines()
+    print(*texts, last, sep="\n")
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr
+    equal, cells = last.removeprefix("cells ").split("/")
+    assert equal == cells
+    return int(cells)
+
+
+PATTERNS = list(patterns())
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=["-".join(map(str, pattern)) for pattern in PATTERNS])
+def test_lake_reads_every_cell(pattern, tmp_path):
+    assert check(tmp_path / "cells", "cells", *pattern) == 2 * len(TYPES)
+
+
+def test_lake_reads_columns_of_many_pages(tmp_path):
+    assert check(tmp_path / "pages", "pages") == 14
+
+
+def test_lake_reads_encodings_that_a_user_asks_for(tmp_path):
+    assert check(tmp_path / "settings", "settings") > 3000
+
+
+@pytest.mark.parametrize("pattern", [("none", 1000, "random"), ("some", 1000, "few"), ("some", 20_000, "runs"), ("all", 1000, "random"),
+                                     ("none", 20_000, "few"), ("some", 20_000, "sorted"), ("none", 1, "random"), ("some", 20_000, "constant")],
+                         ids=lambda pattern: "-".join(map(str, pattern)))
+def test_lake_reads_every_cell_of_an_old_upstream(pattern, tmp_path):
+    assert OLD_PYTHON.exists(), f"{OLD_PYTHON} is missing: run scripts/setup"
+    assert check(tmp_path / "cells", "cells", *pattern, python=OLD_PYTHON) == 2 * len(TYPES)
