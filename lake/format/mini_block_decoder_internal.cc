@@ -49,13 +49,14 @@ Status DecodeChunkTable(std::string_view words, uint64_t data_size, uint64_t num
     const Word word = LoadLittle<Word>(words.data() + i * sizeof(Word));
     const unsigned log_values = word & 15;
     bytes += ((static_cast<uint64_t>(word) >> 4) + 1) * kChunkAlignment;
-    if (i + 1 < count) {
+    // The last chunk holds what is left. Its logarithm is 0, but some writers tell it where they
+    // can.
+    if (i + 1 < count || log_values != 0) {
       rows += uint64_t{1} << log_values;
-    } else if (log_values == 0 && rows <= num_rows && num_rows - rows <= kMaxChunkValues) {
+    } else if (rows <= num_rows && num_rows - rows <= kMaxChunkValues) {
       rows = num_rows;
     } else {
-      return Error(ErrorCode::kCorrupt, "last chunk of {} starts at row {} of {}", count, rows,
-                   num_rows);
+      return Error(ErrorCode::kCorrupt, "last chunk starts at row {} of {}", rows, num_rows);
     }
     if (rows > num_rows || bytes > data_size) {
       return Error(ErrorCode::kCorrupt, "chunk {} ends at byte {} of {} and row {} of {}", i, bytes,

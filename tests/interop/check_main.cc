@@ -108,7 +108,7 @@ struct Counts {
 Status CheckFile(const std::string& file, const arrow::Table& expected, std::mt19937_64* random,
                  Counts* counts) {
   counts->cells += expected.num_columns();
-  const std::filesyfile::path path(file);
+  const std::filesystem::path path(file);
   ARROW_ASSIGN_OR_RAISE(auto store, storage::OpenLocalStore(path.parent_path().string()));
   ARROW_ASSIGN_OR_RAISE(const auto reader,
                         FileReader::Open(Context(), store, path.filename().string()));

@@ -10,10 +10,11 @@ Every table is written in versions 2.1 and 2.2. Prints one line per table: the I
 import pathlib
 import sys
 
+import lance
 import lance.file
 import numpy as np
 import pyarrow as pa
-from type_table import tables
+from type_table import TYPES, tables
 
 VERSIONS = ("2.1", "2.2")
 
@@ -32,9 +33,13 @@ def write(folder, name, table, batches=None):
     print(*paths)
 
 
+# Old versions cut a time zone at its colon.
+UNWRITABLE = [case.name for case in TYPES if int(lance.__version__.split(".")[0]) < 12 and pa.types.is_timestamp(case.type) and ":" in (case.type.tz or "")]
+
+
 def cells(folder, nulls, rows, shape):
     for i, table in enumerate(tables(nulls, int(rows), shape)):
-        write(folder, f"{nulls}-{rows}-{shape}-{i}", table)
+        write(folder, f"{nulls}-{rows}-{shape}-{i}", table.drop_columns([name for name in UNWRITABLE if name in table.column_names]))
 
 
 def pages(folder):
@@ -70,8 +75,8 @@ SETTINGS = (
 def settings(folder):
     for number, chosen in enumerate(SETTINGS):
         metadata = {f"lance-encoding:{key}": value for key, value in chosen.items()}
-        for nulls, shape in (("none", "random"), ("some", "few"), ("some", "sorted"), ("none", "runs")):
-            for i, table in enumerate(tables(nulls, 3000, shape)):
+        for nulls, shape in (("none", "random"), ("some", "few" if number % 2 else "sorted")):
+            for i, table in enumerate(tables(nulls, 2000, shape)):
                 # Wide values in mini-blocks are beyond what upstream can write; a struct takes no settings.
                 names = [name for name in table.column_names
                          if name != "struct" and not (chosen.get("structural-encoding") == "miniblock" and ("huge" in name or "wide" in name))

@@ -225,6 +225,10 @@ def forced_full_zip():
     return tagged({"i32": nullable(integers(pa.int32(), 60)), "text": nullable(pa.array(words(60, 2)))}, structural_encoding="fullzip")
 
 
+def full_chunks():
+    return tagged({"bytes": fixed_bytes(16, 300)}, structural_encoding="miniblock")
+
+
 def lz4_values():
     return tagged({"text": pa.array([str(i % 10) * 40_000 for i in range(3)])}, compression="lz4")
 
@@ -242,7 +246,7 @@ FIXTURES = {
     "dictionary64": dictionary64, "dictionary64_large": dictionary64_large, "lists": lists, "wide_lists": wide_lists,
     "wide_strings": wide_strings, "wide_text_fsst": wide_text_fsst, "huge_strings": huge_strings, "constants": constants,
     "all_null": all_null, "structs": structs, "compressed_zstd": lambda: compressed("zstd"),
-    "compressed_lz4": lambda: compressed("lz4"), "forced_full_zip": forced_full_zip, "lz4_values": lz4_values,
+    "compressed_lz4": lambda: compressed("lz4"), "forced_full_zip": forced_full_zip, "lz4_values": lz4_values, "full_chunks": full_chunks,
     "empty": empty, "one_row": one_row,
 }
 
