@@ -83,8 +83,8 @@ void Undrop(duckdb::ClientContext& context, duckdb::TableFunctionInput& input,
   output.SetValue(0, 0, duckdb::Value(entry.name.ToString()));
 }
 
-/// DuckDB casts no aliased struct to a plain one, so that `video.uri` finds no function: the functions that take a
-/// struct apart get a form that takes a FILE.
+/// DuckDB casts no aliased struct to a plain one, so that `video.uri` finds no function: the
+/// functions that take a struct apart get a form that takes a FILE.
 void LetFilesBeTakenApart(duckdb::Catalog& system, duckdb::CatalogTransaction transaction) {
   auto& schema = system.GetSchema(transaction, DEFAULT_SCHEMA);
   for (const char* name : {"struct_extract", "array_extract", "struct_extract_at"}) {
@@ -92,7 +92,8 @@ void LetFilesBeTakenApart(duckdb::Catalog& system, duckdb::CatalogTransaction tr
     if (!entry) continue;
     duckdb::ScalarFunctionSet forms(name);
     for (auto function : entry->Cast<duckdb::ScalarFunctionCatalogEntry>().functions.functions) {
-      if (function.arguments.empty() || function.arguments[0].id() != duckdb::LogicalTypeId::STRUCT) {
+      if (function.arguments.empty() ||
+          function.arguments[0].id() != duckdb::LogicalTypeId::STRUCT) {
         continue;
       }
       function.arguments[0] = FileSqlType();
