@@ -109,6 +109,50 @@ class Drop : public Change {
   }
 };
 
+class Undrop : public Change {
+ public:
+  const char* name() const override { return "undrop"; }
+  void Prepare(const Context& context, Lakehouse* lakehouse) const override {
+    ASSERT_TRUE(CreateNumbers(context, lakehouse, kTable, {1, 2}).ok());
+    ASSERT_TRUE(Drop().Run(context, lakehouse, {}).ok());
+  }
+  Status Run(const Context& context, Lakehouse* lakehouse,
+             const OperationKey& operation) const override {
+    // Running it again finds the name in use.
+    if (NumbersOf(context, lakehouse, kTable).ok()) return Status::OK();
+    return lakehouse->Undrop(context, {}, {catalog::kMainNamespace, kTable}, {}, {}).status();
+  }
+  bool Happened(const Context& context, Lakehouse* lakehouse) const override {
+    Result<std::vector<int64_t>> numbers = NumbersOf(context, lakehouse, kTable);
+    if (!numbers.ok()) return false;
+    EXPECT_THAT(*numbers, ElementsAre(1, 2));
+    return true;
+  }
+};
+
+class Rename : public Change {
+ public:
+  const char* name() const override { return "rename"; }
+  void Prepare(const Context& context, Lakehouse* lakehouse) const override {
+    ASSERT_TRUE(CreateNumbers(context, lakehouse, kTable, {1, 2}).ok());
+  }
+  Status Run(const Context& context, Lakehouse* lakehouse,
+             const OperationKey& operation) const override {
+    Result<catalog::Entry> entry = lakehouse->metastore().ViewFor({})->Find(
+        context, {catalog::kMainNamespace, kTable}, catalog::NameMatch::kExact);
+    if (!entry.ok()) return Status::OK();
+    return lakehouse->Rename(context, {}, *entry, {catalog::kMainNamespace, kNewName}).status();
+  }
+  bool Happened(const Context& context, Lakehouse* lakehouse) const override {
+    const bool renamed = NumbersOf(context, lakehouse, kNewName).ok();
+    EXPECT_NE(renamed, NumbersOf(context, lakehouse, kTable).ok());
+    return renamed;
+  }
+
+ private:
+  static constexpr char kNewName[] = "renamed";
+};
+
 Outcome OutcomeOf(const Status& status) {
   if (status.ok()) return Outcome::kDone;
   return IsCommitStateUnknown(status) ? Outcome::kUnknown : Outcome::kNotDone;
@@ -261,6 +305,9 @@ TEST(CommitSweepTest, AppendOverStorageThatLosesWhatIsNotSynced) { SweepStore(Ap
 TEST(CommitSweepTest, CreateOverTheMetastore) { SweepMetastore(Create()); }
 TEST(CommitSweepTest, AppendOverTheMetastore) { SweepMetastore(Append()); }
 TEST(CommitSweepTest, DropOverTheMetastore) { SweepMetastore(Drop()); }
+
+TEST(CommitSweepTest, UndropOverTheMetastore) { SweepMetastore(Undrop()); }
+TEST(CommitSweepTest, RenameOverTheMetastore) { SweepMetastore(Rename()); }
 
 TEST(CommitSweepTest, DropTouchesNoStorage) {
   Drop drop;
