@@ -1,7 +1,5 @@
 #include "lake/commit/operations.h"
 
-#include <algorithm>
-
 #include "lake/commit/recovery.h"
 #include "lake/table/commit.h"
 
@@ -22,20 +20,6 @@ table::OpenOptions VersionOf(uint64_t version) {
   table::OpenOptions options;
   options.version = version;
   return options;
-}
-
-Result<uint64_t> RowsAddedBy(const Context& context, std::shared_ptr<storage::ObjectStore> store,
-                             uint64_t version) {
-  ARROW_ASSIGN_OR_RAISE(auto after, table::Dataset::Open(context, store, VersionOf(version)));
-  uint64_t before_rows = 0;
-  if (version > 1) {
-    auto before = table::Dataset::Open(context, store, VersionOf(version - 1));
-    // Cleaned up: the number can no longer be told.
-    if (!before.ok()) return 0;
-    ARROW_ASSIGN_OR_RAISE(before_rows, (*before)->CountRows(context));
-  }
-  ARROW_ASSIGN_OR_RAISE(uint64_t after_rows, after->CountRows(context));
-  return after_rows - std::min(before_rows, after_rows);
 }
 
 CommitOutcome Outcome(uint64_t version, uint64_t rows) {
@@ -61,8 +45,13 @@ Status ResolveCreate(const Context& context, LakehouseCore* core, const Operatio
     }
   }
   ARROW_ASSIGN_OR_RAISE(auto store, core->TableStore(where.entry));
-  Result<uint64_t> rows = RowsAddedBy(context, store, 1);
-  state->outcome = Outcome(1, rows.ValueOr(0));
+  // Version 1 may have been cleaned up since: then its rows can no longer be counted.
+  uint64_t rows = 0;
+  auto dataset = table::Dataset::Open(context, store, VersionOf(1));
+  if (dataset.ok()) {
+    ARROW_ASSIGN_OR_RAISE(rows, (*dataset)->CountRows(context));
+  }
+  state->outcome = Outcome(1, rows);
   return Status::OK();
 }
 
@@ -91,7 +80,7 @@ Status ResolveAppend(const Context& context, LakehouseCore* core, const Operatio
   const std::string keys[] = {"_versions/" + table::ManifestName(found.version, dataset->naming())};
   Status synced = store->Sync(SettlingContext(context), keys, {});
   if (!synced.ok()) return Unknown(operation, ErrorText(synced));
-  state->outcome = Outcome(found.version, RowsAddedBy(context, store, found.version).ValueOr(0));
+  state->outcome = Outcome(found.version, found.num_rows);
   return Status::OK();
 }
 

@@ -173,6 +173,20 @@ TEST_F(OperationsTest, AKnownOutcomeOutlivesAForeignCleanUp) {
   EXPECT_THAT(NumbersOf(context_, lakehouse(), "t").ValueOrDie(), ElementsAre(1, 2, 3));
 }
 
+TEST_F(OperationsTest, AReplayTellsTheRowsThatWereWritten) {
+  ASSERT_OK(CreateNumbers(context_, lakehouse(), "t", {1}));
+  ASSERT_OK(AppendNumbers(context_, lakehouse(), "t", {2}));
+  OperationKey operation = NewOperation();
+  LoseTheNextAcknowledgement();
+  EXPECT_CODE(ErrorCode::kCommitUnknown,
+              AppendNumbers(context_, lakehouse(), "t", {3, 4, 5}, operation));
+  store_->Reset();
+  // Also where the version before it is gone.
+  ASSERT_OK(healthy_->Delete(context_, ManifestKey("t", 2)));
+  EXPECT_EQ(lakehouse()->Replay(context_, {}, operation)->num_rows, 3u);
+  EXPECT_EQ(lakehouse()->Replay(context_, {}, operation)->num_rows, 3u);
+}
+
 TEST_F(OperationsTest, AnAppendToADroppedTableIsReplayedThere) {
   ASSERT_OK(CreateNumbers(context_, lakehouse(), "t", {1}));
   OperationKey operation = NewOperation();

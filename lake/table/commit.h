@@ -89,6 +89,8 @@ struct OperationOutcome {
   uint64_t version = 0;
   /// The digest stored with it; compare it with the caller's.
   std::string payload_digest;
+  /// Rows that it wrote.
+  uint64_t num_rows = 0;
   std::string reason;  ///< for kUnknown
 };
 

@@ -3,6 +3,20 @@
 #include "lake/table/version_list.h"
 
 namespace lake::table {
+namespace {
+
+uint64_t RowsWritten(const pb::Transaction& transaction) {
+  uint64_t rows = 0;
+  for (const pb::DataFragment& fragment : transaction.append().fragments()) {
+    rows += fragment.physical_rows();
+  }
+  for (const pb::DataFragment& fragment : transaction.overwrite().fragments()) {
+    rows += fragment.physical_rows();
+  }
+  return rows;
+}
+
+}  // namespace
 
 Result<OperationOutcome> FindOperation(const Context& context, storage::ObjectStore* store,
                                        uint64_t base, const std::string& operation_id) {
@@ -11,6 +25,7 @@ Result<OperationOutcome> FindOperation(const Context& context, storage::ObjectSt
     return OperationOutcome{.state = OperationOutcome::State::kUnknown,
                             .version = 0,
                             .payload_digest = {},
+                            .num_rows = 0,
                             .reason = std::move(reason)};
   };
   const uint64_t newest = list.empty() ? 0 : list.newest();
@@ -38,6 +53,7 @@ Result<OperationOutcome> FindOperation(const Context& context, storage::ObjectSt
       return OperationOutcome{.state = OperationOutcome::State::kCommitted,
                               .version = version,
                               .payload_digest = Property(*transaction, kPayloadDigestProperty),
+                              .num_rows = RowsWritten(*transaction),
                               .reason = {}};
     }
   }
