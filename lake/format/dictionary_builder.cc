@@ -1,6 +1,7 @@
 #include "lake/format/dictionary_builder.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <string_view>
 
@@ -11,6 +12,8 @@ constexpr size_t kFewestRows = 100;
 constexpr size_t kMostEntries = 100'000;
 // Rows after which a page of nearly distinct values is given up.
 constexpr size_t kProbeRows = 16'384;
+// New entries after which the size is looked at.
+constexpr uint32_t kCheckedEntries = 1024;
 constexpr uint32_t kEmptySlot = UINT32_MAX;
 
 // An open-addressing table of entry numbers; hash and equality come with the call.
@@ -93,8 +96,17 @@ struct FixedAccess {
   static void Add(T value, Dictionary* dictionary) { dictionary->entries.AppendValue(value); }
 };
 
+// The least that the entries so far and indices wide enough for them can take: LZ4 leaves a third
+// at best, and indices are packed bits or runs.
+size_t LeastBytes(const Dictionary& dictionary, size_t num_rows, size_t runs) {
+  constexpr size_t kBytesPerRun = sizeof(uint32_t) + 1;
+  const size_t packed = num_rows * std::bit_width(dictionary.count - 1) / 8;
+  return dictionary.entries.size() / 3 + std::min(packed, runs * kBytesPerRun);
+}
+
 template <typename Access>
-std::optional<Dictionary> Build(const PageData& page, Dictionary dictionary) {
+std::optional<Dictionary> Build(const PageData& page, size_t max_bytes, size_t runs,
+                                Dictionary dictionary) {
   const size_t limit = std::min(page.num_rows / 2, kMostEntries);
   EntryTable table;
   dictionary.indices.Reserve(page.num_rows * sizeof(uint32_t));
@@ -109,6 +121,10 @@ std::optional<Dictionary> Build(const PageData& page, Dictionary dictionary) {
         if (dictionary.count == limit) return std::nullopt;
         Access::Add(value, &dictionary);
         ++dictionary.count;
+        if (dictionary.count % kCheckedEntries == 0 &&
+            LeastBytes(dictionary, page.num_rows, runs) >= max_bytes) {
+          return std::nullopt;
+        }
       }
     }
     dictionary.indices.AppendValue(index);
@@ -119,16 +135,19 @@ std::optional<Dictionary> Build(const PageData& page, Dictionary dictionary) {
 
 }  // namespace
 
-std::optional<Dictionary> BuildDictionary(const ValueShape& type, const PageData& page) {
+std::optional<Dictionary> BuildDictionary(const ValueShape& type, const PageData& page,
+                                          size_t max_bytes, size_t runs) {
   if (page.num_rows < kFewestRows || page.num_valid() == 0) return std::nullopt;
   Dictionary dictionary;
   if (type.kind == ValueShape::Kind::kVariable) {
     dictionary.offsets.AppendValue<uint32_t>(0);
-    return Build<StringAccess>(page, std::move(dictionary));
+    return Build<StringAccess>(page, max_bytes, runs, std::move(dictionary));
   }
   if (type.kind != ValueShape::Kind::kFixed) return std::nullopt;
-  if (type.width == 8) return Build<FixedAccess<uint64_t>>(page, std::move(dictionary));
-  if (type.width == 16) return Build<FixedAccess<unsigned __int128>>(page, std::move(dictionary));
+  if (type.width == 8)
+    return Build<FixedAccess<uint64_t>>(page, max_bytes, runs, std::move(dictionary));
+  if (type.width == 16)
+    return Build<FixedAccess<unsigned __int128>>(page, max_bytes, runs, std::move(dictionary));
   return std::nullopt;
 }
 

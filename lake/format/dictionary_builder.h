@@ -23,7 +23,9 @@ struct Dictionary {
 
 /// Builds the dictionary of a page of strings or of 8 or 16 byte values. Nothing where the values
 /// are too few or too different: under 100 rows, more distinct values than half the rows or than
-/// 100,000, or nearly all distinct among the first 16,384 rows.
-std::optional<Dictionary> BuildDictionary(const ValueShape& type, const PageData& page);
+/// 100,000, nearly all distinct among the first 16,384 rows, or where it becomes certain on the way
+/// that entries and indices take `max_bytes`. `runs` is a lower bound of the runs in the page.
+std::optional<Dictionary> BuildDictionary(const ValueShape& type, const PageData& page,
+                                          size_t max_bytes = SIZE_MAX, size_t runs = 0);
 
 }  // namespace lake::format

@@ -99,6 +99,15 @@ TEST(DictionaryBuilderTest, EightAndSixteenByteValues) {
   EXPECT_EQ(large->count, 4);
 }
 
+TEST(DictionaryBuilderTest, GivenUpWhereItCannotBeSmaller) {
+  // 4,096 distinct values: 12 bits an index.
+  const auto page = WordPage<uint64_t>(100'000, [](size_t row) { return row * 17 / 2 % 4096; });
+  EXPECT_TRUE(BuildDictionary(Words(8), page, 200'000, 100'000));
+  EXPECT_FALSE(BuildDictionary(Words(8), page, 100'000, 100'000));
+  // Long runs make the indices small whatever their width.
+  EXPECT_TRUE(BuildDictionary(Words(8), page, 100'000, 10));
+}
+
 TEST(DictionaryBuilderTest, NotForFewRowsOrDifferentValuesOrOtherWidths) {
   const auto constant = [](size_t) { return std::string("same"); };
   EXPECT_FALSE(BuildDictionary(Strings(), StringPage(99, constant)));

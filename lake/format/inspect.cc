@@ -9,6 +9,7 @@
 #include "lake/base/checked.h"
 #include "lake/format/column_metadata_internal.h"
 #include "lake/format/describe_page_internal.h"
+#include "lake/format/parse_message_internal.h"
 #include "lake/format/schema_internal.h"
 
 namespace lake::format {
@@ -48,11 +49,8 @@ Status ReadDescriptor(const Context& context, storage::ObjectStore* store, ByteR
                       FileDescription* file) {
   ARROW_ASSIGN_OR_RAISE(const auto bytes, store->Get(context, file->key, range));
   pb::FileDescriptor descriptor;
-  if (bytes->size() > INT32_MAX ||
-      !descriptor.ParseFromArray(bytes->data(), static_cast<int>(bytes->size()))) {
-    return Error(ErrorCode::kCorrupt, "descriptor of a Lance file is not a protobuf message: '{}'",
-                 file->key);
-  }
+  ARROW_RETURN_NOT_OK(WithContext(ParseMessage(View(*bytes), "descriptor", &descriptor),
+                                  fmt::format("Lance file '{}'", file->key)));
   file->num_rows = descriptor.length();
   ARROW_ASSIGN_OR_RAISE(file->schema, SchemaFromMessage(descriptor.schema(), file->key));
   return Status::OK();

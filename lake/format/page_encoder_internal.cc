@@ -52,16 +52,17 @@ std::unique_ptr<ChunkSource> SmallestChunks(std::span<const T> values,
   return MakeRunChunks(values);
 }
 
-// The page with `dictionary`, if that is smaller than `other_bytes`.
+// The page with a dictionary, if that is clearly smaller than `other_bytes`.
 Result<std::optional<EncodedPage>> EncodeWithDictionary(const ValueShape& type,
                                                         const PageData& page,
                                                         const PageLevels& levels,
-                                                        size_t other_bytes) {
-  const std::optional<Dictionary> dictionary = BuildDictionary(type, page);
+                                                        size_t other_bytes, size_t runs) {
+  const double limit = kDictionaryGain * static_cast<double>(other_bytes);
+  const std::optional<Dictionary> dictionary =
+      BuildDictionary(type, page, static_cast<size_t>(limit), runs);
   if (!dictionary) return std::nullopt;
   const std::span<const uint32_t> indices = dictionary->indices.as<uint32_t>();
   const IntegerStatistics statistics = ComputeStatistics(indices);
-  const double limit = kDictionaryGain * static_cast<double>(other_bytes);
   // LZ4 seldom does better than a third: no use in trying when even that would not be enough.
   const size_t least = statistics.best_bytes() + dictionary->entries.size() / 3;
   if (static_cast<double>(least) >= limit) return std::nullopt;
@@ -85,8 +86,9 @@ Result<EncodedPage> EncodeIntegers(const ValueShape& type, const PageData& page,
   const std::span<const T> values = page.values.as<T>();
   const IntegerStatistics statistics = ComputeStatistics(values);
   if constexpr (sizeof(T) == 8) {
-    ARROW_ASSIGN_OR_RAISE(auto with_dictionary,
-                          EncodeWithDictionary(type, page, levels, statistics.best_bytes()));
+    ARROW_ASSIGN_OR_RAISE(
+        auto with_dictionary,
+        EncodeWithDictionary(type, page, levels, statistics.best_bytes(), statistics.runs));
     if (with_dictionary) return std::move(*with_dictionary);
   }
   const auto chunks = SmallestChunks(values, statistics);
@@ -112,7 +114,7 @@ Result<EncodedPage> EncodeFixed(const ValueShape& type, PageData* page, const Pa
   }
   if (type.width == 16) {
     ARROW_ASSIGN_OR_RAISE(auto with_dictionary,
-                          EncodeWithDictionary(type, *page, levels, page->values.size()));
+                          EncodeWithDictionary(type, *page, levels, page->values.size(), 0));
     if (with_dictionary) return std::move(*with_dictionary);
   }
   if (type.width >= kFullZipBytes) return ToPage(EncodeFullZipFixed(type, page, levels));
@@ -128,7 +130,7 @@ Result<EncodedPage> EncodeVariable(const ValueShape& type, const PageData& page,
   const size_t other_bytes =
       static_cast<size_t>(text_bytes) + page.num_rows * (type.offset_bits / 8);
   ARROW_ASSIGN_OR_RAISE(auto with_dictionary,
-                        EncodeWithDictionary(type, page, levels, other_bytes));
+                        EncodeWithDictionary(type, page, levels, other_bytes, 0));
   if (with_dictionary) return std::move(*with_dictionary);
 
   if (page.longest_value >= kFullZipBytes) {

@@ -9,7 +9,7 @@
 namespace lake::format {
 namespace {
 
-constexpr size_t kRunChunkValues = 2048;
+constexpr size_t kRunChunkValues = 4096;
 // Word and padded header of a chunk with one and with two value buffers.
 constexpr size_t kOneBufferOverhead = 12;
 constexpr size_t kTwoBufferOverhead = 20;

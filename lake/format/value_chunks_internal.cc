@@ -10,7 +10,6 @@
 namespace lake::format {
 namespace {
 
-constexpr size_t kRunChunkValues = 2048;
 // Chunks of strings are smaller: one is read for one value, and its bytes cannot be skipped.
 constexpr size_t kVariableChunkBytes = 4096;
 constexpr uint8_t kVariablePad = 'H';
@@ -107,7 +106,7 @@ class RunChunks final : public ChunkSource {
 
   int num_buffers() const override { return 2; }
   size_t ChunkLength(size_t start) const override {
-    return std::min(kRunChunkValues, values_.size() - start);
+    return std::min(kMaxChunkValues, values_.size() - start);
   }
   void AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
     lengths_.Truncate(0);
