@@ -1,4 +1,5 @@
-// Covers: lake/format/block_decoder_internal.cc lake/format/general_compression.cc
+// Covers: lake/format/block_decoder_internal.cc
+// Covers: lake/format/general_compression.cc
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// Covers: lake/format/constant_decoder_internal.cc lake/format/level_scheme_internal.cc
+// Covers: lake/format/constant_decoder_internal.cc
+// Covers: lake/format/level_scheme_internal.cc
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,6 @@
-// Covers: lake/format/container.cc lake/format/file_reader.cc lake/format/read_call_internal.cc
+// Covers: lake/format/container.cc
+// Covers: lake/format/file_reader.cc
+// Covers: lake/format/read_call_internal.cc
 #include <cstddef>
 #include <cstdint>
 

@@ -1,5 +1,6 @@
-// Covers: lake/format/full_zip_decoder_internal.cc lake/format/full_zip_fixed_decoder_internal.cc
-// lake/format/full_zip_variable_decoder_internal.cc
+// Covers: lake/format/full_zip_decoder_internal.cc
+// Covers: lake/format/full_zip_fixed_decoder_internal.cc
+// Covers: lake/format/full_zip_variable_decoder_internal.cc
 #include <cstddef>
 #include <cstdint>
 

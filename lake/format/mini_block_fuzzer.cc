@@ -1,5 +1,6 @@
-// Covers: lake/format/mini_block_decoder_internal.cc lake/format/mini_block_values_internal.cc
-// lake/format/dictionary_internal.cc lake/format/bitpacking.cc
+// Covers: lake/format/mini_block_decoder_internal.cc
+// Covers: lake/format/mini_block_values_internal.cc
+// Covers: lake/format/dictionary_internal.cc
 #include <cstddef>
 #include <cstdint>
 

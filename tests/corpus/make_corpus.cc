@@ -23,7 +23,7 @@ namespace lake::format {
 namespace {
 
 // Larger inputs make a fuzzer slow and teach it nothing.
-constexpr size_t kMaxInput = 6000;
+constexpr size_t kMaxInput = 16000;
 
 class CorpusWriter {
  public:

@@ -149,6 +149,9 @@ void DecodeFileInput(std::string_view bytes) {
   if (!reader.ok()) return CheckError(reader.status());
   const auto columns = (*reader)->AllColumns();
   if (!columns.ok()) return CheckError(columns.status());
+  if (const auto estimate = (*reader)->EstimateBytes(context, *columns, kMaxRows); !estimate.ok()) {
+    CheckError(estimate.status());
+  }
   for (const ColumnRequest& column : *columns) {
     for (const RowSelection& selection : Selections((*reader)->num_rows())) {
       const auto batch = (*reader)->Read(context, std::span(&column, 1), selection);
