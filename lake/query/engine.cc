@@ -149,6 +149,11 @@ Status Connected::Failed(const Context& call, const duckdb::ErrorData& error) {
   return status;
 }
 
+void Connected::Ran(bool succeeded) {
+  const bool in_transaction = !context().transaction.IsAutoCommit();
+  state->transaction_aborted = in_transaction && (!succeeded || state->transaction_aborted);
+}
+
 Status Connected::Run(const std::string& sql) {
   const auto result = connection->Query(sql);
   if (!result->HasError()) return Status::OK();

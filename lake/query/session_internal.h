@@ -32,6 +32,9 @@ struct Connected {
   /// The status of an error that DuckDB reports for the call with `context`: knows why it was
   /// interrupted, and the error of a commit.
   Status Failed(const Context& context, const duckdb::ErrorData& error);
+  /// To be called after each statement that ran: one that fails aborts the transaction that it ran
+  /// in.
+  void Ran(bool succeeded);
   /// Runs a statement of the engine itself.
   Status Run(const std::string& sql);
 };

@@ -28,6 +28,9 @@ struct SessionState : public duckdb::ClientContextState {
   std::vector<objects::DataLocation> supplied_files;
   /// The error of the last commit that failed: DuckDB keeps only its text.
   Status commit_error;
+  /// A statement of the open transaction failed: nothing but its end is left. DuckDB does not keep
+  /// track once `disable_database_invalidation` is set.
+  bool transaction_aborted = false;
 
   /// The state of `context`. Throws for a connection that the engine did not open.
   static SessionState& Of(duckdb::ClientContext& context);

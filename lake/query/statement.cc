@@ -6,7 +6,6 @@
 #include <duckdb/catalog/catalog.hpp>
 #include <duckdb/catalog/catalog_entry/table_catalog_entry.hpp>
 #include <duckdb/main/stream_query_result.hpp>
-#include <duckdb/main/valid_checker.hpp>
 #include <duckdb/parser/parsed_data/transaction_info.hpp>
 #include <duckdb/parser/parser.hpp>
 #include <duckdb/parser/statement/create_statement.hpp>
@@ -15,7 +14,6 @@
 #include <duckdb/parser/statement/prepare_statement.hpp>
 #include <duckdb/parser/statement/transaction_statement.hpp>
 #include <duckdb/planner/binder.hpp>
-#include <duckdb/transaction/meta_transaction.hpp>
 
 #include "lake/query/batch_builder_internal.h"
 #include "lake/query/duckdb_error_internal.h"
@@ -56,24 +54,20 @@ bool IsCreateTable(const duckdb::SQLStatement& statement) {
 /// DuckDB's parser accepts CREATE TABLE ... WITH (options) and forgets the options, so they are
 /// found among the tokens: WITH followed by a parenthesis, outside all parentheses.
 bool HasTableOptions(const std::string& sql) {
-  const auto tokens = duckdb::Parser::Tokenize(sql);
   int depth = 0;
   bool after_with = false;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i].type == duckdb::SimplifiedTokenType::SIMPLIFIED_TOKEN_COMMENT) continue;
-    const size_t start = tokens[i].start;
-    const size_t end = i + 1 < tokens.size() ? tokens[i + 1].start : sql.size();
-    const std::string text = Trimmed(sql.substr(start, end - start));
-    if (tokens[i].type == duckdb::SimplifiedTokenType::SIMPLIFIED_TOKEN_OPERATOR) {
-      if (text == "(") {
-        if (after_with && depth == 0) return true;
-        ++depth;
-      } else if (text == ")") {
-        --depth;
-      }
+  for (const duckdb::SimplifiedToken& token : duckdb::Parser::Tokenize(sql)) {
+    if (token.type == duckdb::SimplifiedTokenType::SIMPLIFIED_TOKEN_COMMENT) continue;
+    const bool keyword = token.type == duckdb::SimplifiedTokenType::SIMPLIFIED_TOKEN_KEYWORD;
+    const bool symbol = token.type == duckdb::SimplifiedTokenType::SIMPLIFIED_TOKEN_OPERATOR;
+    if (symbol && sql[token.start] == '(') {
+      if (after_with && depth == 0) return true;
+      ++depth;
+    } else if (symbol && sql[token.start] == ')') {
+      --depth;
     }
-    after_with = tokens[i].type == duckdb::SimplifiedTokenType::SIMPLIFIED_TOKEN_KEYWORD &&
-                 duckdb::StringUtil::CIEquals(text, "with");
+    after_with = keyword && duckdb::StringUtil::CIEquals(sql.substr(token.start, 4), "with") &&
+                 !std::isalnum(static_cast<unsigned char>(sql.c_str()[token.start + 4]));
   }
   return false;
 }
@@ -157,7 +151,9 @@ Status ResultStreamImpl::Init(duckdb::StatementReturnType kind) {
     return Status::OK();
   }
   done_ = true;
-  if (kind == duckdb::StatementReturnType::CHANGED_ROWS) {
+  // CREATE TABLE ... AS says "nothing", but has a count.
+  if (kind == duckdb::StatementReturnType::CHANGED_ROWS ||
+      (result_->names.size() == 1 && result_->names[0] == "Count")) {
     rows_changed_ = 0;
     const auto chunk = result_->Fetch();
     if (result_->HasError()) return connected_->Failed(context_, result_->GetErrorObject());
@@ -186,11 +182,32 @@ Result<std::shared_ptr<arrow::RecordBatch>> ResultStreamImpl::Next() {
       if (error_.ok()) continue;
     }
     done_ = true;
+    if (!error_.ok()) connected_->Ran(false);
     ARROW_RETURN_NOT_OK(error_);
     break;
   }
   if (builder_->num_rows() == 0) return nullptr;
   return builder_->Finish();
+}
+
+/// How a statement ends a transaction.
+enum class TransactionEnd { kNone, kCommit, kRollback };
+
+TransactionEnd TransactionEndOf(const duckdb::SQLStatement& statement) {
+  if (statement.type != duckdb::StatementType::TRANSACTION_STATEMENT) return TransactionEnd::kNone;
+  switch (statement.Cast<duckdb::TransactionStatement>().info->type) {
+    case duckdb::TransactionType::COMMIT:
+      return TransactionEnd::kCommit;
+    case duckdb::TransactionType::ROLLBACK:
+      return TransactionEnd::kRollback;
+    default:
+      return TransactionEnd::kNone;
+  }
+}
+
+Status AbortedError() {
+  return Error(ErrorCode::kInvalidArgument,
+               "the transaction is aborted, because an earlier statement failed: ROLLBACK it");
 }
 
 class StatementImpl : public Statement {
@@ -200,7 +217,7 @@ class StatementImpl : public Statement {
       : connected_(std::move(connected)), prepared_(std::move(prepared)) {}
 
   void Init();
-  void set_ends_transaction() { ends_transaction_ = true; }
+  void set_transaction_end(TransactionEnd end) { transaction_end_ = end; }
 
   const std::vector<ParameterInfo>& parameters() const override { return parameters_; }
   bool returns_rows() const override {
@@ -215,14 +232,15 @@ class StatementImpl : public Statement {
 
   Result<BoundValues> Bind(const std::vector<Parameter>& values);
   Result<duckdb::Value> BindOne(size_t index, const Parameter& parameter);
-  Status RefuseCommitOfAborted();
+  Result<std::unique_ptr<ResultStream>> Run(const Context& context, BoundValues values);
+  Status RefuseInAborted();
 
   std::shared_ptr<Connected> connected_;
   duckdb::unique_ptr<duckdb::PreparedStatement> prepared_;
   std::vector<ParameterInfo> parameters_;
   /// DuckDB's name and type of each parameter.
   std::vector<std::pair<duckdb::string, duckdb::LogicalType>> expected_;
-  bool ends_transaction_ = false;
+  TransactionEnd transaction_end_ = TransactionEnd::kNone;
 };
 
 void StatementImpl::Init() {
@@ -267,7 +285,7 @@ Result<duckdb::Value> StatementImpl::BindOne(size_t index, const Parameter& para
   if (!typed || type.id() == duckdb::LogicalTypeId::VARCHAR) return value;
   duckdb::Value cast;
   duckdb::string message;
-  if (!value.TryCastAs(connected_->context(), type, cast, &message)) {
+  if (!value.TryCastAs(connected_->context(), type, cast, &message) || cast.IsNull()) {
     return Error(ErrorCode::kInvalidArgument, "parameter {} is not a {}: '{}'", index + 1,
                  type.ToString(), *text);
   }
@@ -292,43 +310,47 @@ Result<StatementImpl::BoundValues> StatementImpl::Bind(const std::vector<Paramet
   return bound;
 }
 
-/// DuckDB lets COMMIT of an aborted transaction succeed, and rolls back. Whoever reads "done" would
-/// be wrong.
-Status StatementImpl::RefuseCommitOfAborted() {
-  duckdb::ClientContext& context = connected_->context();
-  if (!context.transaction.HasActiveTransaction() || context.transaction.IsAutoCommit() ||
-      !duckdb::ValidChecker::IsInvalidated(context.ActiveTransaction())) {
-    return Status::OK();
-  }
-  ARROW_RETURN_NOT_OK(connected_->Run("ROLLBACK"));
-  return Error(
-      ErrorCode::kInvalidArgument,
-      "COMMIT of an aborted transaction: an earlier statement failed, so it was rolled back");
-}
-
 Result<std::unique_ptr<ResultStream>> StatementImpl::Execute(const Context& context,
                                                              const std::vector<Parameter>& values) {
   ARROW_RETURN_NOT_OK(context.Check());
   connected_->state->context = context;
   connected_->state->commit_error = Status::OK();
-  const duckdb::StatementType type = prepared_->GetStatementType();
+  if (connected_->state->transaction_aborted) ARROW_RETURN_NOT_OK(RefuseInAborted());
   try {
-    if (ends_transaction_) ARROW_RETURN_NOT_OK(RefuseCommitOfAborted());
     ARROW_ASSIGN_OR_RAISE(BoundValues bound, Bind(values));
-    const Watchdog::Guard guard = connected_->Watch(context);
-    // Only a query streams: what writes is done, committed and known before its result is shown.
-    const bool stream = type == duckdb::StatementType::SELECT_STATEMENT;
-    auto pending = prepared_->PendingQuery(bound, stream);
-    if (pending->HasError()) return connected_->Failed(context, pending->GetErrorObject());
-    auto result = pending->Execute();
-    if (result->HasError()) return connected_->Failed(context, result->GetErrorObject());
-    const auto kind = result->properties.return_type;
-    auto results = std::make_unique<ResultStreamImpl>(connected_, context, std::move(result));
-    ARROW_RETURN_NOT_OK(results->Init(kind));
-    return results;
+    auto result = Run(context, std::move(bound));
+    connected_->Ran(result.ok());
+    return result;
   } catch (const std::exception& exception) {
+    connected_->Ran(false);
     return connected_->Failed(context, duckdb::ErrorData(exception));
   }
+}
+
+Result<std::unique_ptr<ResultStream>> StatementImpl::Run(const Context& context,
+                                                         BoundValues values) {
+  const Watchdog::Guard guard = connected_->Watch(context);
+  // Only a query streams: what writes is done, committed and known before its result is shown.
+  const bool stream = prepared_->GetStatementType() == duckdb::StatementType::SELECT_STATEMENT;
+  auto pending = prepared_->PendingQuery(values, stream);
+  if (pending->HasError()) return connected_->Failed(context, pending->GetErrorObject());
+  auto result = pending->Execute();
+  if (result->HasError()) return connected_->Failed(context, result->GetErrorObject());
+  const auto kind = result->properties.return_type;
+  auto results = std::make_unique<ResultStreamImpl>(connected_, context, std::move(result));
+  ARROW_RETURN_NOT_OK(results->Init(kind));
+  return results;
+}
+
+/// Whoever read "done" from a COMMIT that rolled back would be wrong.
+Status StatementImpl::RefuseInAborted() {
+  if (transaction_end_ == TransactionEnd::kRollback) return Status::OK();
+  if (transaction_end_ == TransactionEnd::kNone) return AbortedError();
+  ARROW_RETURN_NOT_OK(connected_->Run("ROLLBACK"));
+  connected_->Ran(true);
+  return Error(
+      ErrorCode::kInvalidArgument,
+      "COMMIT of an aborted transaction: an earlier statement failed, so it was rolled back");
 }
 
 }  // namespace
@@ -373,13 +395,14 @@ Result<std::unique_ptr<Statement>> PrepareStatement(std::shared_ptr<Connected> c
     }
     duckdb::SQLStatement& statement = *statements.front();
     ARROW_RETURN_NOT_OK(CheckParsed(connected->context(), statement, texts[0]));
-    const bool commits = statement.type == duckdb::StatementType::TRANSACTION_STATEMENT &&
-                         statement.Cast<duckdb::TransactionStatement>().info->type ==
-                             duckdb::TransactionType::COMMIT;
+    const TransactionEnd end = TransactionEndOf(statement);
+    if (connected->state->transaction_aborted && end == TransactionEnd::kNone) {
+      return AbortedError();
+    }
     auto prepared = connected->connection->Prepare(std::move(statements.front()));
     if (prepared->HasError()) return connected->Failed(context, prepared->GetErrorObject());
     auto result = std::make_unique<StatementImpl>(connected, std::move(prepared));
-    if (commits) result->set_ends_transaction();
+    result->set_transaction_end(end);
     result->Init();
     return result;
   } catch (const std::exception& exception) {

@@ -70,16 +70,16 @@ Result<int64_t> NanosFrom(duckdb::ClientContext& context, duckdb::Value value) {
   duckdb::string message;
   duckdb::Value zoned;
   if (value.IsNull() ||
-      !value.TryCastAs(context, duckdb::LogicalType::TIMESTAMP_TZ, zoned, &message)) {
+      !value.TryCastAs(context, duckdb::LogicalType::TIMESTAMP_TZ, zoned, &message) ||
+      zoned.IsNull()) {
     return Error(ErrorCode::kInvalidArgument, "AT (TIMESTAMP => t): not a time: '{}'",
                  value.ToString());
   }
   const int64_t micros = zoned.GetValueUnsafe<int64_t>();
+  // Beyond what nanoseconds count lies no version: the newest is older, the oldest younger.
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 1000 - 1;
-  if (micros > kMost || micros < -kMost) {
-    return Error(ErrorCode::kInvalidArgument, "AT (TIMESTAMP => t): out of range: '{}'",
-                 value.ToString());
-  }
+  if (micros > kMost) return std::numeric_limits<int64_t>::max();
+  if (micros < -kMost) return std::numeric_limits<int64_t>::min();
   return micros * 1000 + below_micro;
 }
 
