@@ -1,6 +1,5 @@
 #include "lake/commit/lease_keeper.h"
 
-#include <chrono>
 #include <limits>
 #include <utility>
 
@@ -17,18 +16,18 @@ Context WithoutCancel(Context context) {
 }  // namespace
 
 LeaseKeeper::LeaseKeeper(const Context& context, std::shared_ptr<catalog::Metastore> metastore,
-                         catalog::Entry entry)
+                         catalog::Entry entry, std::chrono::nanoseconds interval)
     : context_(WithoutCancel(context)),
       metastore_(std::move(metastore)),
+      interval_(interval),
       entry_(std::move(entry)),
       thread_([this] { Run(); }) {}
 
 LeaseKeeper::~LeaseKeeper() { Release(); }
 
 void LeaseKeeper::Run() {
-  constexpr std::chrono::nanoseconds kInterval(kLeaseNanos / 3);
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!stop_requested_.wait_for(lock, kInterval, [this] { return stopping_; })) {
+  while (!stop_requested_.wait_for(lock, interval_, [this] { return stopping_; })) {
     // A lost row stays lost; another error may pass before the lease ends.
     RenewLocked().ok();
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -16,9 +17,10 @@ class LeaseKeeper {
  public:
   static constexpr int64_t kLeaseNanos = 30'000'000'000;
 
-  /// Starts to renew; `entry` was just begun.
+  /// Starts to renew, every `interval`; `entry` was just begun.
   LeaseKeeper(const Context& context, std::shared_ptr<catalog::Metastore> metastore,
-              catalog::Entry entry);
+              catalog::Entry entry,
+              std::chrono::nanoseconds interval = std::chrono::nanoseconds(kLeaseNanos / 3));
   /// Stops to renew.
   ~LeaseKeeper();
 
@@ -37,6 +39,7 @@ class LeaseKeeper {
 
   const Context context_;
   const std::shared_ptr<catalog::Metastore> metastore_;
+  const std::chrono::nanoseconds interval_;
   // std::mutex, because the thread waits with a timeout.
   std::mutex mutex_;
   std::condition_variable stop_requested_;
