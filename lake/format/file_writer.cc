@@ -1,9 +1,7 @@
 #include "lake/format/file_writer.h"
 
 #include <algorithm>
-#include <limits>
 #include <new>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -16,6 +14,7 @@
 #include "lake/format/container.h"
 #include "lake/format/page_builder.h"
 #include "lake/format/page_encoder_internal.h"
+#include "lake/format/row_check.h"
 #include "lake/format/schema_internal.h"
 
 namespace lake::format {
@@ -50,56 +49,6 @@ std::shared_ptr<arrow::Array> StorageOf(std::shared_ptr<arrow::Array> array) {
     array = static_cast<const arrow::ExtensionArray&>(*array).storage();
   }
   return array;
-}
-
-Status CheckType(const Field& field, const arrow::DataType& type, const std::string& path) {
-  const arrow::DataType* storage = &type;
-  if (type.id() == arrow::Type::EXTENSION) {
-    storage = static_cast<const arrow::ExtensionType&>(type).storage_type().get();
-  }
-  ARROW_ASSIGN_OR_RAISE(const std::string logical_type, LogicalType(*storage, path));
-  bool equal = logical_type == field.logical_type &&
-               (logical_type != "struct" ||
-                storage->num_fields() == static_cast<int>(field.children.size()));
-  for (size_t i = 0; equal && i < field.children.size(); ++i) {
-    const arrow::Field& child = *storage->field(static_cast<int>(i));
-    equal = child.name() == field.children[i].name;
-    if (!equal) break;
-    ARROW_RETURN_NOT_OK(CheckType(field.children[i], *child.type(), path + "." + child.name()));
-  }
-  if (equal) return Status::OK();
-  return Error(ErrorCode::kInvalidArgument,
-               "rows do not have the type of the file's column: column '{}', file {}, rows {}",
-               path, field.logical_type, type.ToString());
-}
-
-// OK, or the first row that is null in `array` but not in `parent`.
-Status CheckNoNulls(const arrow::Array& array, const arrow::StructArray* parent,
-                    const std::string& path, uint64_t first_row) {
-  if (array.null_count() == 0) return Status::OK();
-  for (int64_t row = 0; row < array.length(); ++row) {
-    if (array.IsValid(row) || (parent != nullptr && parent->IsNull(row))) continue;
-    return Error(ErrorCode::kInvalidArgument,
-                 "a null in a column that is declared without nulls: column '{}', row {}", path,
-                 first_row + row);
-  }
-  return Status::OK();
-}
-
-// Longer values would not fit the offsets of a page; no Arrow string array could hold them either.
-Status CheckLengths(const arrow::Array& array, const std::string& path, uint64_t first_row) {
-  if (array.type_id() != arrow::Type::LARGE_STRING &&
-      array.type_id() != arrow::Type::LARGE_BINARY) {
-    return Status::OK();
-  }
-  const auto& strings = static_cast<const arrow::LargeBinaryArray&>(array);
-  for (int64_t row = 0; row < array.length(); ++row) {
-    if (strings.value_length(row) <= std::numeric_limits<int32_t>::max()) continue;
-    return Error(ErrorCode::kUnsupported,
-                 "a value of 2 GiB or more is not written: column '{}', row {}, {} bytes", path,
-                 first_row + row, strings.value_length(row));
-  }
-  return Status::OK();
 }
 
 Status OutOfMemory(const std::string& key) {
@@ -203,18 +152,13 @@ Result<std::vector<LeafArray>> FileWriterImpl::CheckBatch(const arrow::RecordBat
     LeafArray array{StorageOf(batch.column(static_cast<int>(leaf.top_level)))};
     bool nullable = top_level.nullable;
     if (leaf.child >= 0) {
-      if (!nullable) {
-        ARROW_RETURN_NOT_OK(CheckNoNulls(*array.values, nullptr, top_level.name, num_rows_));
-      }
+      ARROW_RETURN_NOT_OK(CheckRows(*array.values, nullptr, nullable, top_level.name, num_rows_));
       // The batch keeps the struct alive.
       array.parent = static_cast<const arrow::StructArray*>(array.values.get());
       array.values = StorageOf(array.parent->field(leaf.child));
       nullable = top_level.children[leaf.child].nullable;
     }
-    if (!nullable) {
-      ARROW_RETURN_NOT_OK(CheckNoNulls(*array.values, array.parent, leaf.path, num_rows_));
-    }
-    ARROW_RETURN_NOT_OK(CheckLengths(*array.values, leaf.path, num_rows_));
+    ARROW_RETURN_NOT_OK(CheckRows(*array.values, array.parent, nullable, leaf.path, num_rows_));
     arrays.push_back(std::move(array));
   }
   return arrays;

@@ -147,6 +147,49 @@ TEST_F(FileWriterTest, NullsWhereNoneAreAllowedAreRefusedAndTheFileGoesOn) {
       arrow::json::ArrayFromJSONString(arrow::int64(), "[1, 5]").ValueOrDie()));
 }
 
+std::shared_ptr<arrow::RecordBatch> TextBatch(std::vector<int32_t> offsets, std::string bytes,
+                                              std::optional<uint8_t> validity = {}) {
+  const auto buffer = [](const auto& data) {
+    return arrow::Buffer::FromString(
+        std::string(reinterpret_cast<const char*>(data.data()), data.size() * sizeof(data[0])));
+  };
+  const int64_t rows = static_cast<int64_t>(offsets.size()) - 1;
+  const auto bits =
+      validity ? arrow::Buffer::FromString(std::string(1, static_cast<char>(*validity))) : nullptr;
+  const auto data =
+      arrow::ArrayData::Make(arrow::utf8(), rows, {bits, buffer(offsets), buffer(bytes)});
+  return arrow::RecordBatch::Make(arrow::schema({arrow::field("t", arrow::utf8())}), rows,
+                                  {arrow::MakeArray(data)});
+}
+
+TEST_F(FileWriterTest, TextMustBeUtf8ButNotUnderANull) {
+  const auto writer = Open(*arrow::schema({arrow::field("t", arrow::utf8())}));
+  ASSERT_TRUE(writer->Write(*TextBatch({0, 1, 3}, "a\xc3\xa9")).ok());
+  // A character cut in two, and a byte that is none.
+  for (const auto& batch : {TextBatch({0, 2, 3}, "a\xc3\xa9"), TextBatch({0, 1, 2}, "a\xff")}) {
+    const Status status = writer->Write(*batch);
+    EXPECT_EQ(CodeOf(status), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(ErrorText(status), HasSubstr("column 't', row "));
+  }
+  EXPECT_THAT(ErrorText(writer->Write(*TextBatch({0, 1, 2}, "a\xff"))), HasSubstr("row 3"));
+  ASSERT_TRUE(writer->Write(*TextBatch({0, 1, 2}, "b\xff", 0b01)).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+  EXPECT_TRUE(ReadAll()->column(0)->Equals(
+      arrow::json::ArrayFromJSONString(arrow::utf8(), R"(["a", "\u00e9", "b", null])")
+          .ValueOrDie()));
+}
+
+TEST_F(FileWriterTest, ArraysThatPointOutsideTheirBytesAreRefused) {
+  const auto writer = Open(*arrow::schema({arrow::field("t", arrow::utf8())}));
+  for (const auto& offsets : std::vector<std::vector<int32_t>>{
+           {0, 9}, {-1, 2}, {0, 3, 1}, {2, 1}, {0, 1000000, 2}, {INT32_MIN, INT32_MAX, 0}}) {
+    const Status status = writer->Write(*TextBatch(offsets, "abc"));
+    EXPECT_EQ(CodeOf(status), ErrorCode::kInvalidArgument) << status;
+    EXPECT_THAT(ErrorText(status), HasSubstr("'t'"));
+  }
+  EXPECT_EQ(writer->num_rows(), 0);
+}
+
 TEST_F(FileWriterTest, RowsOfAnotherShapeAreRefused) {
   const auto inner = arrow::struct_({arrow::field("x", arrow::int32())});
   const auto schema = arrow::schema({arrow::field("a", arrow::int32()), arrow::field("s", inner)});
