@@ -124,7 +124,6 @@ Status Configure(Connected& setup, int64_t memory_limit, const std::string& temp
   }
   if (!options.allow_local_files) {
     statements.push_back("SET enable_external_access = false");
-    statements.push_back("SET lock_configuration = true");
   }
   for (const std::string& statement : statements) ARROW_RETURN_NOT_OK(setup.Run(statement));
   return Status::OK();

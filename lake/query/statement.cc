@@ -12,6 +12,7 @@
 #include <duckdb/parser/statement/explain_statement.hpp>
 #include <duckdb/parser/statement/insert_statement.hpp>
 #include <duckdb/parser/statement/prepare_statement.hpp>
+#include <duckdb/parser/statement/set_statement.hpp>
 #include <duckdb/parser/statement/transaction_statement.hpp>
 #include <duckdb/planner/binder.hpp>
 
@@ -86,18 +87,33 @@ bool IntoLake(duckdb::ClientContext& context, const duckdb::InsertStatement& ins
   return result;
 }
 
+/// Settings that belong to a session alone. The others bound or guard the whole process.
+bool IsSessionSetting(const std::string& name) {
+  for (const char* allowed : {"timezone", "calendar", "schema", "search_path"}) {
+    if (duckdb::StringUtil::CIEquals(name, allowed)) return true;
+  }
+  return false;
+}
+
 /// What must be seen before binding, because DuckDB drops it or fails on it in words that do not
 /// help.
-Status CheckParsed(duckdb::ClientContext& context, duckdb::SQLStatement& statement,
-                   const std::string& sql) {
+Status CheckParsed(Connected& connected, duckdb::SQLStatement& statement, const std::string& sql) {
   duckdb::SQLStatement& inner = Inner(statement);
+  if (inner.type == duckdb::StatementType::SET_STATEMENT &&
+      !connected.core->options.allow_local_files) {
+    const auto& setting = inner.Cast<duckdb::SetStatement>();
+    if (setting.scope != duckdb::SetScope::VARIABLE && !IsSessionSetting(setting.name)) {
+      return Error(ErrorCode::kPermissionDenied,
+                   "permission denied: the setting is not a session's to change: {}", setting.name);
+    }
+  }
   if (IsCreateTable(inner) && HasTableOptions(sql)) {
     return Error(ErrorCode::kUnsupported,
                  "unsupported: lake does not take CREATE TABLE ... WITH (options) yet");
   }
   if (inner.type == duckdb::StatementType::INSERT_STATEMENT) {
     const auto& insert = inner.Cast<duckdb::InsertStatement>();
-    if (insert.on_conflict_info && IntoLake(context, insert)) {
+    if (insert.on_conflict_info && IntoLake(connected.context(), insert)) {
       return Error(ErrorCode::kUnsupported,
                    "unsupported: lake does not do INSERT ... ON CONFLICT yet: {}", insert.table);
     }
@@ -394,7 +410,7 @@ Result<std::unique_ptr<Statement>> PrepareStatement(std::shared_ptr<Connected> c
       statements.erase(statements.begin());
     }
     duckdb::SQLStatement& statement = *statements.front();
-    ARROW_RETURN_NOT_OK(CheckParsed(connected->context(), statement, texts[0]));
+    ARROW_RETURN_NOT_OK(CheckParsed(*connected, statement, texts[0]));
     const TransactionEnd end = TransactionEndOf(statement);
     if (connected->state->transaction_aborted && end == TransactionEnd::kNone) {
       return AbortedError();
