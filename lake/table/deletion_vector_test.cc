@@ -180,8 +180,9 @@ TEST(DeletionVectorTest, MutationsNeverCrash) {
   std::vector<uint32_t> rows;
   for (uint32_t i = 0; i < 20'000; i += 1 + i % 7) rows.push_back(i);
   for (uint32_t i = 70'000; i < 90'000; ++i) rows.push_back(i);
-  const std::string fixtures[] = {Bitmap(rows, false), Bitmap(rows, true), ArrowFile(rows, true),
-                                  ArrowFile(rows, false)};
+  const std::vector<uint32_t> few(rows.begin(), rows.begin() + 1000);
+  const std::string fixtures[] = {Bitmap(rows, false), Bitmap(rows, true), ArrowFile(few, true),
+                                  ArrowFile(few, false)};
   for (size_t fixture = 0; fixture < std::size(fixtures); ++fixture) {
     for (int i = 0; i < 2500; ++i) {
       std::string mutant = fixtures[fixture];

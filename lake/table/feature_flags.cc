@@ -72,7 +72,14 @@ Status CheckReadable(const Manifest& manifest, const std::string& table) {
 Status CheckWritable(const Manifest& manifest, const std::string& table) {
   ARROW_RETURN_NOT_OK(CheckReadable(manifest, table));
   ARROW_RETURN_NOT_OK(CheckFlags(manifest.reader_flags(), kWritable, "writing", table));
-  return CheckFlags(manifest.writer_flags(), kWritable, "writing", table);
+  ARROW_RETURN_NOT_OK(CheckFlags(manifest.writer_flags(), kWritable, "writing", table));
+  const bool mixed = (manifest.reader_flags() & kFlagMixedFileVersions) != 0;
+  if (manifest.file_version() != format::kFileVersion22 && !mixed) {
+    return Error(ErrorCode::kUnsupported,
+                 "tables of this file version are not written, only of 2.2: {}: file_version {}",
+                 table, manifest.file_version().ToString());
+  }
+  return Status::OK();
 }
 
 }  // namespace lake::table

@@ -115,7 +115,8 @@ uint64_t KnownRows(const Manifest& manifest);
 
 /// OK if this lake can read the version; else kUnsupported naming the flag.
 Status CheckReadable(const Manifest& manifest, const std::string& table);
-/// OK if this lake can commit on top of the version.
+/// OK if this lake can commit rows on top of the version; else kUnsupported naming the flag or the
+/// table's file version.
 Status CheckWritable(const Manifest& manifest, const std::string& table);
 
 }  // namespace lake::table

@@ -1,5 +1,8 @@
 #include "lake/table/manifest.h"
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 
 #include <arrow/buffer.h>
@@ -8,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "lake/table/commit.h"
+#include "lake/table/inspect.h"
 #include "lake/table/manifest_build_internal.h"
 #include "lake/table/manifest_internal.h"
 #include "lake/table/testing/fake_table_internal.h"
@@ -228,19 +232,35 @@ TEST_F(ManifestTest, RefusesCutAndForeignFiles) {
 }
 
 TEST_F(ManifestTest, MutationsNeverCrash) {
-  const std::string bytes = EncodeManifest(Message(), "index", "transaction").ValueOrDie();
+  std::vector<std::string> fixtures = {
+      EncodeManifest(Message(), "index", "transaction").ValueOrDie()};
+  const std::filesystem::path corpus = LAKE_SOURCE_DIR "/tests/corpus/manifest_fuzzer";
+  for (const auto& entry : std::filesystem::directory_iterator(corpus)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    fixtures.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  ASSERT_GT(fixtures.size(), 5u);
   constexpr uint64_t kSeed = 20'261'129;
   SCOPED_TRACE(kSeed);
   std::mt19937_64 engine(kSeed);
   int decoded = 0;
-  for (int i = 0; i < 5000; ++i) {
-    std::string mutant = bytes;
-    for (uint64_t flips = 1 + engine() % 4; flips > 0; --flips) {
-      mutant[engine() % mutant.size()] = static_cast<char>(engine());
+  for (const std::string& bytes : fixtures) {
+    for (int i = 0; i < 2000; ++i) {
+      std::string mutant = bytes;
+      if (i % 10 == 0) mutant.erase(engine() % mutant.size(), engine() % 40);
+      for (uint64_t flips = 1 + engine() % 4; flips > 0; --flips) {
+        mutant[engine() % mutant.size()] = static_cast<char>(engine());
+      }
+      Result<ManifestReport> report = DescribeManifest(mutant, "mutant");
+      if (report.ok()) {
+        ++decoded;
+        EXPECT_FALSE(ToText(*report).empty());
+      } else {
+        EXPECT_THAT(report.status().message(), HasSubstr("mutant"));
+      }
     }
-    decoded += ManifestFile::Decode(mutant, "m").ok() ? 1 : 0;
   }
-  // Most bytes are covered by some check, or are values that may be anything.
+  // Many bytes are values that may be anything.
   RecordProperty("mutants that still decode", decoded);
 }
 
@@ -387,6 +407,15 @@ TEST_F(ManifestTest, FilesOfAnotherVersionAreRefusedByName) {
   Status refused = CheckFragmentsFit(*manifest, Decode(Message()).ValueOrDie()->fragments());
   EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
   EXPECT_THAT(refused.message(), HasSubstr("file_version 2.1"));
+  refused = CheckWritable(*manifest, "t");
+  EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
+  EXPECT_THAT(refused.message(), HasSubstr("file_version 2.1"));
+  // Where versions are mixed already, each file speaks for itself.
+  message.set_reader_feature_flags(kFlagMixedFileVersions);
+  message.set_writer_feature_flags(kFlagMixedFileVersions);
+  manifest = Decode(message).ValueOrDie();
+  EXPECT_TRUE(CheckWritable(*manifest, "t").ok());
+  EXPECT_TRUE(CheckFragmentsFit(*manifest, Decode(Message()).ValueOrDie()->fragments()).ok());
 }
 
 }  // namespace

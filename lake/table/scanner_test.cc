@@ -1,26 +1,22 @@
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <random>
+#include <set>
 #include <thread>
 
-#include <arrow/array/builder_binary.h>
-#include <arrow/array/builder_primitive.h>
+#include <arrow/array/array_binary.h>
+#include <arrow/array/array_primitive.h>
 #include <arrow/compute/expression.h>
 #include <arrow/record_batch.h>
-#include <arrow/table.h>
+#include <arrow/scalar.h>
 #include <arrow/type.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <roaring/roaring.h>
 
-#include "lake/storage/memory_store.h"
 #include "lake/storage/testing/recording_store.h"
-#include "lake/table/append_writer.h"
-#include "lake/table/commit.h"
 #include "lake/table/dataset.h"
-#include "lake/table/testing/fake_table_internal.h"
-#include "lake/table/transaction_internal.h"
-#include "lake/table/version_list.h"
+#include "lake/table/testing/table_fixture_internal.h"
 
 namespace lake::table {
 namespace {
@@ -28,101 +24,7 @@ namespace {
 namespace cp = arrow::compute;
 using ::testing::HasSubstr;
 
-/// A row of the tests' table: id, name = "n<id>" or null where id % 7 == 0.
-std::shared_ptr<arrow::RecordBatch> Rows(int64_t first, int64_t count) {
-  arrow::Int64Builder ids;
-  arrow::StringBuilder names;
-  for (int64_t id = first; id < first + count; ++id) {
-    EXPECT_TRUE(ids.Append(id).ok());
-    EXPECT_TRUE((id % 7 == 0 ? names.AppendNull() : names.Append(fmt::format("n{}", id))).ok());
-  }
-  return arrow::RecordBatch::Make(format::ToArrow(SmallSchema()).ValueOrDie(), count,
-                                  {ids.Finish().ValueOrDie(), names.Finish().ValueOrDie()});
-}
-
-std::vector<int64_t> Ids(const arrow::RecordBatch& batch, const std::string& name = "id") {
-  auto column = std::static_pointer_cast<arrow::Int64Array>(batch.GetColumnByName(name));
-  return {column->raw_values(), column->raw_values() + column->length()};
-}
-
-class ScannerTest : public ::testing::Test {
- protected:
-  const Context& context() const { return surroundings_.context(); }
-
-  /// A table of `rows` rows in fragments of `per_fragment`.
-  void Create(int64_t rows, uint64_t per_fragment) {
-    auto writer =
-        AppendWriter::Open(context(), store_, SmallSchema(), {.max_rows_per_file = per_fragment})
-            .ValueOrDie();
-    // Batches that do not end where fragments end.
-    for (int64_t first = 0; first < rows; first += 333) {
-      ASSERT_TRUE(writer->Write(*Rows(first, std::min<int64_t>(333, rows - first))).ok());
-    }
-    Transaction create = MakeCreate(context(), SmallSchema(), writer->Finish().ValueOrDie());
-    ASSERT_TRUE(Commit(context(), store_, create, {}).ok());
-  }
-
-  /// Deletes rows of a fragment in a new foreign version.
-  void Delete(uint64_t fragment, const std::vector<uint32_t>& rows, uint64_t told = UINT64_MAX) {
-    roaring_bitmap_t* bitmap = roaring_bitmap_of_ptr(rows.size(), rows.data());
-    std::string bytes(roaring_bitmap_portable_size_in_bytes(bitmap), '\0');
-    roaring_bitmap_portable_serialize(bitmap, bytes.data());
-    roaring_bitmap_free(bitmap);
-    ASSERT_TRUE(store_
-                    ->Put(context(), fmt::format("_deletions/{}-1-5.bin", fragment), bytes,
-                          storage::PutCondition::kNone)
-                    .ok());
-    ASSERT_TRUE(PutForeignVersion(
-                    context(), store_.get(),
-                    [&](pb::Manifest* manifest, pb::Transaction* transaction) {
-                      transaction->mutable_delete_();
-                      auto* file = manifest->mutable_fragments(fragment)->mutable_deletion_file();
-                      file->set_file_type(pb::DeletionFile::BITMAP);
-                      file->set_read_version(1);
-                      file->set_id(5);
-                      file->set_num_deleted_rows(told == UINT64_MAX ? rows.size() : told);
-                      manifest->set_reader_feature_flags(1);
-                      manifest->set_writer_feature_flags(1);
-                    })
-                    .ok());
-  }
-
-  std::shared_ptr<Dataset> Open(const OpenOptions& options = {}) {
-    return Dataset::Open(context(), store_, options).ValueOrDie();
-  }
-
-  std::vector<std::shared_ptr<arrow::RecordBatch>> ScanAll(const ScanOptions& options) {
-    auto scanner = Open()->Scan(context(), options).ValueOrDie();
-    std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
-    for (size_t i = 0; i < scanner->num_morsels(); ++i) {
-      auto batch = scanner->Read(context(), i).ValueOrDie();
-      if (batch == nullptr) continue;
-      EXPECT_TRUE(batch->ValidateFull().ok());
-      EXPECT_TRUE(batch->schema()->Equals(*scanner->schema()));
-      EXPECT_LE(batch->num_rows(), static_cast<int64_t>(scanner->morsel_rows(i)));
-      batches.push_back(batch);
-    }
-    return batches;
-  }
-
-  std::vector<int64_t> ScanIds(const ScanOptions& options) {
-    std::vector<int64_t> ids;
-    for (const auto& batch : ScanAll(options)) {
-      std::vector<int64_t> some = Ids(*batch);
-      ids.insert(ids.end(), some.begin(), some.end());
-    }
-    return ids;
-  }
-
-  FakeSurroundings surroundings_;
-  std::shared_ptr<storage::ObjectStore> store_ = storage::MakeMemoryStore();
-};
-
-std::vector<int64_t> Range(int64_t first, int64_t last) {
-  std::vector<int64_t> ids(last - first);
-  std::iota(ids.begin(), ids.end(), first);
-  return ids;
-}
+class ScannerTest : public TableFixture {};
 
 cp::Expression Less(const char* column, int64_t bound) {
   return cp::less(cp::field_ref(column), cp::literal(bound));
@@ -477,166 +379,6 @@ TEST_F(ScannerTest, FilesThatDoNotFitTheManifestAreCorrupt) {
     EXPECT_EQ(CodeOf(refused), test.code) << test.reason << ": " << refused;
     EXPECT_THAT(refused.message(), HasSubstr(test.reason));
   }
-}
-
-class DatasetTest : public ScannerTest {};
-
-TEST_F(DatasetTest, NoTableIsNotFound) {
-  EXPECT_EQ(CodeOf(Dataset::Open(context(), store_).status()), ErrorCode::kNotFound);
-}
-
-TEST_F(DatasetTest, OpensByVersionAndByTime) {
-  Create(10, 10);
-  std::vector<int64_t> times{Open()->manifest().timestamp_nanos()};
-  for (int i = 0; i < 4; ++i) {
-    surroundings_.clock().Advance(std::chrono::seconds(10));
-    auto writer = AppendWriter::Open(context(), store_, SmallSchema()).ValueOrDie();
-    ASSERT_TRUE(writer->Write(*Rows(100 * i, 5)).ok());
-    ASSERT_TRUE(
-        Commit(context(), store_, MakeAppend(context(), 1 + i, writer->Finish().ValueOrDie()), {})
-            .ok());
-    times.push_back(Open()->manifest().timestamp_nanos());
-  }
-  for (uint64_t version = 1; version <= 5; ++version) {
-    auto dataset = Open({.version = version, .as_of_nanos = {}});
-    EXPECT_EQ(dataset->manifest().version(), version);
-    EXPECT_EQ(dataset->CountRows(context()).ValueOrDie(), 10 + 5 * (version - 1));
-    // At the time and up to the next one; one nanosecond before is the version before.
-    const int64_t time = times[version - 1];
-    EXPECT_EQ(Open({.version = {}, .as_of_nanos = time})->manifest().version(), version);
-    EXPECT_EQ(Open({.version = {}, .as_of_nanos = time + 9'999'999'999})->manifest().version(),
-              version);
-    if (version > 1) {
-      EXPECT_EQ(Open({.version = {}, .as_of_nanos = time - 1})->manifest().version(), version - 1);
-    }
-  }
-  Status early =
-      Dataset::Open(context(), store_, {.version = {}, .as_of_nanos = times[0] - 1}).status();
-  EXPECT_EQ(CodeOf(early), ErrorCode::kNotFound);
-  EXPECT_THAT(early.message(), HasSubstr("the oldest is version 1"));
-  EXPECT_EQ(CodeOf(Dataset::Open(context(), store_, {.version = 6, .as_of_nanos = {}}).status()),
-            ErrorCode::kNotFound);
-  EXPECT_EQ(CodeOf(Dataset::Open(context(), store_, {.version = 1, .as_of_nanos = 1}).status()),
-            ErrorCode::kInvalidArgument);
-}
-
-TEST_F(DatasetTest, ListsRetainedVersionsAcrossGaps) {
-  Create(10, 10);
-  Delete(0, {1, 2});
-  ASSERT_TRUE(PutForeignVersion(context(), store_.get(), [](pb::Manifest*, pb::Transaction* t) {
-                t->clear_operation();
-              }).ok());
-  ASSERT_TRUE(PutForeignVersion(context(), store_.get(), [](pb::Manifest*, pb::Transaction* t) {
-                t->mutable_create_index();
-              }).ok());
-  auto versions = Open()->Versions(context()).ValueOrDie();
-  ASSERT_EQ(versions.size(), 4u);
-  EXPECT_EQ(versions[0].operation, "overwrite");
-  EXPECT_EQ(versions[0].num_rows, 10u);
-  EXPECT_EQ(versions[1].operation, "delete");
-  EXPECT_EQ(versions[1].num_rows, 8u);
-  EXPECT_EQ(versions[2].operation, "unknown");
-  EXPECT_EQ(versions[3].operation, "create_index");
-  ASSERT_TRUE(store_->Delete(context(), ManifestKey(2, ManifestNaming::kV2)).ok());
-  versions = Open()->Versions(context()).ValueOrDie();
-  ASSERT_EQ(versions.size(), 3u);
-  EXPECT_EQ(versions[1].version, 3u);
-}
-
-TEST_F(DatasetTest, OtherNamesInTheFolderArePassedOver) {
-  Create(10, 10);
-  for (const char* name :
-       {"_versions/18446744073709551613.manifest#1",
-        "_versions/18446744073709551613.manifest-0b2c7e0a-4b1d-4d56-9d2b-0123456789ab",
-        "_versions/.tmp18446744073709551613.manifest", "_versions/d9223372036854775809.manifest",
-        "_versions/x/18446744073709551613.manifest", "_versions/latest_version_hint.json"}) {
-    ASSERT_TRUE(store_->Put(context(), name, "x", storage::PutCondition::kNone).ok());
-  }
-  EXPECT_EQ(Open()->manifest().version(), 1u);
-}
-
-TEST_F(DatasetTest, BothNamingsAreRefused) {
-  Create(10, 10);
-  ASSERT_TRUE(
-      store_->Put(context(), "_versions/1.manifest", "x", storage::PutCondition::kNone).ok());
-  Status refused = Dataset::Open(context(), store_).status();
-  EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
-  EXPECT_THAT(refused.message(), HasSubstr("both ways of naming"));
-}
-
-TEST_F(DatasetTest, AManifestUnderAnothersNameIsCorrupt) {
-  Create(10, 10);
-  auto bytes = store_->GetAll(context(), ManifestKey(1, ManifestNaming::kV2), 1 << 20).ValueOrDie();
-  ASSERT_TRUE(PutManifest(context(), store_.get(), 2, bytes->ToString()).ok());
-  EXPECT_EQ(CodeOf(Dataset::Open(context(), store_).status()), ErrorCode::kCorrupt);
-}
-
-TEST_F(DatasetTest, ColumnTypesThatAreNotReadAreRefusedByName) {
-  Create(10, 10);
-  ASSERT_TRUE(PutForeignVersion(context(), store_.get(), [](pb::Manifest* m, pb::Transaction*) {
-                auto* field = m->add_fields();
-                field->set_id(2);
-                field->set_parent_id(-1);
-                field->set_name("half");
-                field->set_logical_type("halffloat");
-                field->set_nullable(true);
-              }).ok());
-  Status refused = Dataset::Open(context(), store_).status();
-  EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
-  EXPECT_THAT(refused.message(), HasSubstr("half"));
-}
-
-class AppendWriterTest : public ScannerTest {};
-
-TEST_F(AppendWriterTest, NamesFilesAsUpstreamDoes) {
-  Create(10, 10);
-  const std::string path = Open()->manifest().fragments()[0].files[0].path;
-  EXPECT_THAT(path, ::testing::MatchesRegex("[01]+[0-9a-f]+\\.lance"));
-  EXPECT_EQ(path.size(), 24 + 26 + 6u);
-}
-
-TEST_F(AppendWriterTest, CutsFilesByRowsAndBytes) {
-  auto writer =
-      AppendWriter::Open(context(), store_, SmallSchema(), {.max_rows_per_file = 100}).ValueOrDie();
-  ASSERT_TRUE(writer->Write(*Rows(0, 250)).ok());
-  EXPECT_EQ(writer->num_rows(), 250u);
-  auto fragments = writer->Finish().ValueOrDie();
-  ASSERT_EQ(fragments.size(), 3u);
-  EXPECT_EQ(fragments[2].physical_rows, 50u);
-  EXPECT_GT(fragments[0].files[0].size_bytes, 0u);
-  EXPECT_EQ(fragments[0].files[0].field_ids, (std::vector<int32_t>{0, 1}));
-  EXPECT_FALSE(writer->Finish().ok());
-
-  writer =
-      AppendWriter::Open(context(), store_, SmallSchema(), {.max_bytes_per_file = 1}).ValueOrDie();
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(writer->Write(*Rows(i, 1)).ok());
-  EXPECT_EQ(writer->Finish().ValueOrDie().size(), 3u);
-}
-
-TEST_F(AppendWriterTest, NoRowsAreNoFragments) {
-  auto writer = AppendWriter::Open(context(), store_, SmallSchema()).ValueOrDie();
-  ASSERT_TRUE(writer->Write(*Rows(0, 0)).ok());
-  EXPECT_TRUE(writer->Finish().ValueOrDie().empty());
-  EXPECT_TRUE(storage::ListAll(store_.get(), context(), "").ValueOrDie().empty());
-}
-
-TEST_F(AppendWriterTest, UnfinishedLeavesNothing) {
-  {
-    auto writer = AppendWriter::Open(context(), store_, SmallSchema(), {.max_rows_per_file = 10})
-                      .ValueOrDie();
-    ASSERT_TRUE(writer->Write(*Rows(0, 35)).ok());
-    EXPECT_EQ(storage::ListAll(store_.get(), context(), "data/").ValueOrDie().size(), 3u);
-  }
-  EXPECT_TRUE(storage::ListAll(store_.get(), context(), "").ValueOrDie().empty());
-}
-
-TEST_F(AppendWriterTest, UncommittedFilesCanBeRemoved) {
-  auto writer =
-      AppendWriter::Open(context(), store_, SmallSchema(), {.max_rows_per_file = 10}).ValueOrDie();
-  ASSERT_TRUE(writer->Write(*Rows(0, 35)).ok());
-  auto fragments = writer->Finish().ValueOrDie();
-  EXPECT_TRUE(RemoveUncommitted(context(), store_.get(), fragments).ok());
-  EXPECT_TRUE(storage::ListAll(store_.get(), context(), "").ValueOrDie().empty());
 }
 
 }  // namespace

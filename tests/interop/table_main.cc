@@ -1,7 +1,7 @@
 // A Lance table, one step at a time, between Arrow IPC streams and a folder:
 //
-//   create DIR IN [rows per file]
-//   append DIR IN [rows per file]
+//   create DIR IN [rows=PER FILE]
+//   append DIR IN [rows=PER FILE] [operation=ID] [base=VERSION: replays it]
 //   scan DIR OUT [version=N] [asof=NANOS] [columns=a,b] [filter=COLUMN OP NUMBER] [limit=N]
 //   [rowaddr] [morsel=N] take DIR OUT ADDRESS,... COLUMN,... count DIR [version=N] [asof=NANOS]
 //   versions DIR
@@ -56,7 +56,7 @@ Result<std::vector<Fragment>> Write(const Context& context,
                                     const format::Schema& schema, arrow::RecordBatchReader* reader,
                                     const Arguments& arguments) {
   AppendWriterOptions options;
-  if (arguments.size() > 3) options.max_rows_per_file = std::stoull(arguments[3]);
+  if (auto rows = Option(arguments, "rows")) options.max_rows_per_file = std::stoull(*rows);
   ARROW_ASSIGN_OR_RAISE(std::unique_ptr<AppendWriter> writer,
                         AppendWriter::Open(context, store, schema, options));
   for (;;) {
@@ -96,7 +96,10 @@ Status Append(const Context& context, const Arguments& arguments) {
   append.read_version = dataset->manifest().version();
   ARROW_ASSIGN_OR_RAISE(append.fragments, Write(context, store, dataset->manifest().schema(),
                                                 reader.get(), arguments));
-  ARROW_ASSIGN_OR_RAISE(CommitResult result, Commit(context, store, append, {}));
+  if (auto id = Option(arguments, "operation")) append.properties[kOperationIdProperty] = *id;
+  CommitOptions options;
+  if (auto base = Option(arguments, "base")) options.replay_base = std::stoull(*base);
+  ARROW_ASSIGN_OR_RAISE(CommitResult result, Commit(context, store, append, options));
   std::cout << result.version << "\n";
   return Status::OK();
 }

@@ -46,11 +46,11 @@ class Lake:
         error = self.run(step, stream, *arguments, exit_code=exit_code)
         return error if exit_code else pa.ipc.open_stream(pa.OSFile(str(stream))).read_all()
 
-    def create(self, table, *more, **options):
-        return self.write("create", table, *more, **options)
+    def create(self, table, rows_per_file=1 << 20, **options):
+        return self.write("create", table, f"rows={rows_per_file}", **options)
 
-    def append(self, table, *more, **options):
-        return self.write("append", table, *more, **options)
+    def append(self, table, rows_per_file=1 << 20, *more, **options):
+        return self.write("append", table, f"rows={rows_per_file}", *more, **options)
 
     def scan(self, **options):
         exit_code = options.pop("exit_code", 0)
@@ -347,6 +347,27 @@ def test_a_tagged_old_version_and_a_cleaned_middle(lake):
     assert "not_found" in lake.run("count", "version=3", exit_code=1)
     assert lake.append(rows(60, 10)) == newest + 1
     assert same(lake).to_table().equals(rows(0, 70))
+
+
+def test_a_replay_after_upstreams_compaction_and_cleanup(lake):
+    operation = ("operation=0192f3a4-0000-7000-8000-000000000001", "base=1")
+    files = lambda: sorted(path.name for path in (lake.path / "data").iterdir())
+    lake.create(rows(0, 10))
+    first = lake.append(rows(10, 10), 100, operation[0])
+    # Again: the first outcome, and no second row.
+    assert lake.append(rows(10, 10), 100, *operation) == first == 2
+    lance.dataset(str(lake.path)).optimize.compact_files()
+    before = files()
+    assert lake.append(rows(10, 10), 100, *operation) == 2
+    assert files() == before
+    # Upstream removes the version that could tell: nobody knows any more.
+    lance.dataset(str(lake.path)).cleanup_old_versions(older_than=datetime.timedelta(0))
+    assert "commit_state_unknown" in lake.append(rows(10, 10), 100, *operation, exit_code=3)
+    assert same(lake).count_rows() == 20
+    # With a base behind the gap the operation is new.
+    newest = lance.dataset(str(lake.path)).version
+    assert lake.append(rows(20, 10), 100, "operation=0192f3a4-0000-7000-8000-000000000002", f"base={newest}") == newest + 1
+    assert same(lake).to_table().equals(rows(0, 30))
 
 
 @pytest.mark.parametrize("hint", ['{"version":1}', '{"version":99}', "garbage", "", None])
