@@ -1,6 +1,7 @@
 #include "lake/query/engine.h"
 
 #include <atomic>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -59,7 +60,8 @@ TEST_F(EngineTest, SplitsTextIntoStatements) {
   EXPECT_THAT(*statements, ElementsAre(HasSubstr("SELECT 1"), HasSubstr("SELECT ';' AS s"),
                                        "CREATE TABLE t (x INTEGER)"));
   EXPECT_TRUE(sql_->session()->Split("").ValueOrDie().empty());
-  EXPECT_EQ(CodeOf(sql_->session()->Split("SELEC 1").status()), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(CodeOf(sql_->session()->Split("SELECT FROM WHERE").status()),
+            ErrorCode::kInvalidArgument);
   EXPECT_EQ(CodeOf(sql_->session()->Prepare(context_, "SELECT 1; SELECT 2").status()),
             ErrorCode::kInvalidArgument);
 }
@@ -246,6 +248,37 @@ TEST_F(EngineTest, WithoutLocalFilesNothingOutsideIsRead) {
         "SET enable_external_access = true", "SET memory_limit = '100GB'"}) {
     EXPECT_FALSE(closed->Rows(sql).ok()) << sql;
   }
+}
+
+TEST_F(EngineTest, LanceScanReadsAFolder) {
+  ASSERT_TRUE(sql_->Run("CREATE TABLE t (id BIGINT, video FILE)").ok());
+  ASSERT_TRUE(sql_->Run("INSERT INTO t (id) SELECT i FROM range(5) r(i)").ok());
+  const auto entry = lakehouse_->metastore().ViewFor({})->Find(context_, {"main", "t"},
+                                                               catalog::NameMatch::kExact);
+  const std::string path = lakehouse_->data_dir() + "/" + entry.ValueOrDie().location;
+  EXPECT_EQ(sql_->Rows("SELECT sum(id) FROM lance_scan('" + path + "') WHERE id > 1").ValueOrDie(),
+            Lines{"9"});
+  // It shows FILE values, but proves nothing about them.
+  const Status forged =
+      sql_->Run("INSERT INTO t SELECT id, video FROM lance_scan('" + path + "')").status();
+  EXPECT_EQ(CodeOf(forged), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(ErrorText(forged), HasSubstr("the table function lance_scan"));
+}
+
+TEST_F(EngineTest, TableThatCannotBeOpenedHidesNoOther) {
+  ASSERT_TRUE(sql_->Run("CREATE TABLE broken (id BIGINT)").ok());
+  ASSERT_TRUE(sql_->Run("CREATE TABLE whole (id BIGINT)").ok());
+  const auto entry = lakehouse_->metastore().ViewFor({})->Find(context_, {"main", "broken"},
+                                                               catalog::NameMatch::kExact);
+  const std::string folder = lakehouse_->data_dir() + "/" + entry.ValueOrDie().location;
+  std::filesystem::remove_all(folder + "/_versions");
+
+  EXPECT_EQ(sql_->Rows("SHOW TABLES").ValueOrDie(), (Lines{"broken", "whole"}));
+  EXPECT_EQ(
+      sql_->Rows("SELECT table_name, column_name FROM information_schema.columns").ValueOrDie(),
+      Lines{"whole, id"});
+  EXPECT_EQ(sql_->Rows("SELECT count(*) FROM whole").ValueOrDie(), Lines{"0"});
+  EXPECT_FALSE(sql_->Rows("SELECT * FROM broken").ok());
 }
 
 TEST_F(EngineTest, TransactionFlagFollowsTheStatements) {

@@ -126,6 +126,13 @@ TEST_F(ScanTest, LimitEndsTheScanEarly) {
             Lines{"500000"});
 }
 
+TEST_F(ScanTest, RowsKeepTheirOrder) {
+  ASSERT_TRUE(sql_->Run("CREATE TABLE t AS SELECT i AS id FROM range(600000) r(i)").ok());
+  const auto rows = sql_->Rows("SELECT id FROM t").ValueOrDie();
+  ASSERT_EQ(rows.size(), 600000u);
+  for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows[i], std::to_string(i));
+}
+
 /// Holds the first read of a data file until another data file is read: only scans that read
 /// morsels at the same time get on.
 class MeetingStore : public storage::InterceptedStore {
