@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <string>
@@ -16,8 +17,16 @@
 namespace lake::service {
 namespace {
 
-// Types are inferred from one block, and a row must fit into one.
-constexpr int32_t kBlockBytes = 4 << 20;
+// Types are inferred from one block, and a row must fit into one. Arrow reads up to 32 blocks
+// ahead.
+constexpr int64_t kMinBlockBytes = 1 << 20;
+constexpr int64_t kMaxBlockBytes = 4 << 20;
+constexpr int64_t kBlocksPerBudget = 64;
+
+int32_t BlockBytes(const Context& context) {
+  return static_cast<int32_t>(
+      std::clamp(context.memory->limit() / kBlocksPerBudget, kMinBlockBytes, kMaxBlockBytes));
+}
 
 // The types that Arrow reads from text.
 bool IsReadFromText(const arrow::DataType& type) {
@@ -109,7 +118,7 @@ Result<std::shared_ptr<arrow::csv::StreamingReader>> OpenReader(
   auto read = arrow::csv::ReadOptions::Defaults();
   // With one thread errors can tell the row.
   read.use_threads = false;
-  read.block_size = kBlockBytes;
+  read.block_size = BlockBytes(context);
   auto parse = arrow::csv::ParseOptions::Defaults();
   parse.delimiter = delimiter;
   parse.newlines_in_values = true;
@@ -131,7 +140,7 @@ Result<std::vector<std::string>> ReadNames(const Context& context,
   ARROW_RETURN_NOT_OK(file->Seek(0));
   auto read = arrow::csv::ReadOptions::Defaults();
   read.use_threads = false;
-  read.block_size = kBlockBytes;
+  read.block_size = BlockBytes(context);
   auto parse = arrow::csv::ParseOptions::Defaults();
   parse.delimiter = delimiter;
   parse.newlines_in_values = true;

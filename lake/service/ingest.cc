@@ -1,5 +1,6 @@
 #include "lake/service/ingest.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <optional>
@@ -124,7 +125,10 @@ Result<std::string> Ingestion::Digest() {
 Result<std::unique_ptr<commit::TableWrite>> Ingestion::OpenWrite() {
   commit::WriteOptions options;
   options.operation = operation_;
-  options.max_buffered_bytes = request_.max_buffered_bytes;
+  // A quarter of the budget: the writer's pages stand beside the source's blocks and their
+  // conversion.
+  options.max_buffered_bytes =
+      std::min(request_.max_buffered_bytes, static_cast<uint64_t>(context_.memory->limit() / 4));
   if (request_.create) {
     ARROW_ASSIGN_OR_RAISE(std::unique_ptr<RowSource> first,
                           OpenRowSource(context_, sources_.front().path, nullptr));

@@ -16,11 +16,12 @@
 namespace lake::service {
 namespace {
 
-// What the column readers hold together, and what a batch takes.
-constexpr int64_t kBufferBytes = 32 << 20;
+// What the column readers hold together, and what a batch takes: at most these, and less under a
+// small budget.
+constexpr int64_t kMaxBuffersBytes = 32 << 20;
 constexpr int64_t kMinBufferBytes = 4 << 10;
 constexpr int64_t kMaxBufferBytes = 1 << 20;
-constexpr int64_t kBatchBytes = 8 << 20;
+constexpr int64_t kMaxBatchBytes = 8 << 20;
 constexpr int64_t kMaxBatchRows = 64 << 10;
 
 Status BadParquet(const std::string& path, std::string_view reason) {
@@ -63,9 +64,11 @@ class ParquetSource : public RowSource {
     int64_t num_columns = std::max(metadata->num_columns(), 1);
     properties.enable_buffered_stream();
     properties.set_buffer_size(
-        std::clamp(kBufferBytes / num_columns, kMinBufferBytes, kMaxBufferBytes));
+        std::clamp(std::min(kMaxBuffersBytes, context.memory->limit() / 8) / num_columns,
+                   kMinBufferBytes, kMaxBufferBytes));
     parquet::ArrowReaderProperties arrow_properties(/*use_threads=*/false);
-    arrow_properties.set_batch_size(BatchRows(*metadata));
+    arrow_properties.set_batch_size(
+        BatchRows(*metadata, std::min(kMaxBatchBytes, context.memory->limit() / 16)));
     arrow_properties.set_pre_buffer(false);
 
     parquet::arrow::FileReaderBuilder builder;
@@ -102,13 +105,13 @@ class ParquetSource : public RowSource {
   }
 
  private:
-  static int64_t BatchRows(const parquet::FileMetaData& metadata) {
+  static int64_t BatchRows(const parquet::FileMetaData& metadata, int64_t batch_bytes) {
     int64_t bytes = 0;
     for (int i = 0; i < metadata.num_row_groups(); ++i) {
       bytes += std::max<int64_t>(metadata.RowGroup(i)->total_byte_size(), 0);
     }
     int64_t row_bytes = std::max<int64_t>(bytes / std::max<int64_t>(metadata.num_rows(), 1), 1);
-    return std::clamp<int64_t>(kBatchBytes / row_bytes, 64, kMaxBatchRows);
+    return std::clamp<int64_t>(batch_bytes / row_bytes, 64, kMaxBatchRows);
   }
 
   const std::string path_;

@@ -1,0 +1,76 @@
+"""Peak memory of imports and ingests that are larger than the budget, as the system counts it.
+
+The program itself takes about 50 MiB before it does anything (libraries, most of it DuckDB and Arrow). What it takes
+beyond must not grow with the input.
+"""
+
+import os
+import subprocess
+
+import pytest
+
+MIB = 1 << 20
+BUDGET = 64 * MIB
+
+
+def peak_bytes(lake, *arguments):
+    """Runs the program under the budget and returns its largest resident size; it must succeed."""
+    process = subprocess.Popen(lake.command("--memory-limit", "64 MiB", "--quiet", *arguments),
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss * 1024
+
+
+@pytest.fixture
+def idle_bytes(lake):
+    lake.sql("CREATE TABLE main.idle (n INTEGER)")
+    return peak_bytes(lake, "table", "list")
+
+
+def test_import_of_512_mib_under_64_mib(lake, tmp_path, idle_bytes):
+    root = tmp_path / "large"
+    root.mkdir()
+    with (root / "large.bin").open("wb") as file:
+        file.truncate(512 * MIB)
+    lake.sql("CREATE TABLE main.files (path VARCHAR, size BIGINT, content FILE)")
+    taken = peak_bytes(lake, "file", "import", "main.files", root) - idle_bytes
+    assert taken < BUDGET, f"{taken // MIB} MiB beyond the idle program"
+    assert lake.run("file", "verify", "main.files").returncode == 0
+
+
+def test_verify_of_512_mib_under_64_mib(lake, tmp_path, idle_bytes):
+    root = tmp_path / "large"
+    root.mkdir()
+    with (root / "large.bin").open("wb") as file:
+        file.truncate(512 * MIB)
+    lake.sql("CREATE TABLE main.files (path VARCHAR, size BIGINT, content FILE)")
+    lake.run("file", "import", "main.files", root)
+    taken = peak_bytes(lake, "file", "verify", "main.files") - idle_bytes
+    assert taken < BUDGET, f"{taken // MIB} MiB beyond the idle program"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+def test_ingest_memory_does_not_grow_with_the_input(lake, tmp_path, idle_bytes, suffix):
+    """Four times the rows take about the same: what is allowed beyond is the allocator's slack."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    taken = []
+    for num_rows in (1_000_000, 4_000_000):
+        path = tmp_path / f"rows-{num_rows}.{suffix}"
+        numbers = pa.array(range(num_rows), pa.int64())
+        table = pa.table({"n": numbers, "s": pa.compute.binary_join_element_wise(
+            numbers.cast(pa.string()), "a text of some length", " ")})
+        if suffix == "csv":
+            pa.csv.write_csv(table, path)
+        elif suffix == "parquet":
+            pa.parquet.write_table(table, path, row_group_size=num_rows, compression="none")
+        else:
+            with pa.ipc.new_file(path, table.schema) as writer:
+                writer.write_table(table, max_chunksize=100_000)
+        taken.append(peak_bytes(lake, "ingest", f"main.t{num_rows}", path, "--create") - idle_bytes)
+    assert taken[1] < 1.5 * taken[0] + 32 * MIB, [size // MIB for size in taken]
+    assert taken[1] < 4 * BUDGET, [size // MIB for size in taken]
