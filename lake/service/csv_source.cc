@@ -6,7 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include <arrow/buffer.h>
 #include <arrow/csv/api.h>
+#include <arrow/csv/parser.h>
 #include <arrow/io/interfaces.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
@@ -111,45 +113,55 @@ class CsvSource : public RowSource {
 
 using ColumnTypes = std::unordered_map<std::string, std::shared_ptr<arrow::DataType>>;
 
+arrow::csv::ParseOptions ParseOptions(char delimiter) {
+  auto options = arrow::csv::ParseOptions::Defaults();
+  options.delimiter = delimiter;
+  options.newlines_in_values = true;
+  return options;
+}
+
 Result<std::shared_ptr<arrow::csv::StreamingReader>> OpenReader(
     const Context& context, const std::shared_ptr<arrow::io::RandomAccessFile>& file,
     char delimiter, const ColumnTypes& types) {
-  ARROW_RETURN_NOT_OK(file->Seek(0));
+  // A stream of its own for each reader: one that was dropped may still read ahead on another
+  // thread.
+  ARROW_ASSIGN_OR_RAISE(int64_t size, file->GetSize());
+  ARROW_ASSIGN_OR_RAISE(auto stream, arrow::io::RandomAccessFile::GetStream(file, 0, size));
   auto read = arrow::csv::ReadOptions::Defaults();
   // With one thread errors can tell the row.
   read.use_threads = false;
   read.block_size = BlockBytes(context);
-  auto parse = arrow::csv::ParseOptions::Defaults();
-  parse.delimiter = delimiter;
-  parse.newlines_in_values = true;
   auto convert = arrow::csv::ConvertOptions::Defaults();
   // An empty field is NULL, "" in quotes is an empty text; no other text means NULL.
   convert.null_values = {""};
   convert.strings_can_be_null = true;
   convert.quoted_strings_can_be_null = false;
   convert.column_types = types;
-  return arrow::csv::StreamingReader::Make(arrow::io::IOContext(context.pool()), file, read, parse,
-                                           convert);
+  return arrow::csv::StreamingReader::Make(arrow::io::IOContext(context.pool()), std::move(stream),
+                                           read, ParseOptions(delimiter), convert);
 }
 
-// The column names: those of a reader that takes everything as bytes, so that no value can be
-// wrong.
+// The names in the header; none if it cannot be read, which opening a reader will tell better.
 Result<std::vector<std::string>> ReadNames(const Context& context,
                                            const std::shared_ptr<arrow::io::RandomAccessFile>& file,
-                                           const std::string& path, char delimiter) {
-  ARROW_RETURN_NOT_OK(file->Seek(0));
-  auto read = arrow::csv::ReadOptions::Defaults();
-  read.use_threads = false;
-  read.block_size = BlockBytes(context);
-  auto parse = arrow::csv::ParseOptions::Defaults();
-  parse.delimiter = delimiter;
-  parse.newlines_in_values = true;
-  auto convert = arrow::csv::ConvertOptions::Defaults();
-  convert.default_column_type = arrow::binary();
-  auto reader = arrow::csv::StreamingReader::Make(arrow::io::IOContext(context.pool()), file, read,
-                                                  parse, convert);
-  ARROW_RETURN_NOT_OK(NameColumn(reader.status(), path, {}));
-  return (*reader)->schema()->field_names();
+                                           char delimiter) {
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> block, file->ReadAt(0, BlockBytes(context)));
+  std::string_view text(reinterpret_cast<const char*>(block->data()),
+                        static_cast<size_t>(block->size()));
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  arrow::csv::BlockParser parser(context.pool(), ParseOptions(delimiter), /*num_cols=*/-1,
+                                 /*first_row=*/1, /*max_num_rows=*/1);
+  uint32_t parsed = 0;
+  bool whole_file = block->size() < BlockBytes(context);
+  Status status = whole_file ? parser.ParseFinal(text, &parsed) : parser.Parse(text, &parsed);
+  std::vector<std::string> names;
+  if (!status.ok() || parser.num_rows() != 1) return names;
+  ARROW_RETURN_NOT_OK(parser.VisitLastRow([&](const uint8_t* data, uint32_t size, bool, bool) {
+    names.emplace_back(reinterpret_cast<const char*>(data), size);
+    return Status::OK();
+  }));
+  return names;
 }
 
 }  // namespace
@@ -158,7 +170,7 @@ Result<std::unique_ptr<RowSource>> OpenCsvSource(const Context& context,
                                                  std::shared_ptr<arrow::io::RandomAccessFile> file,
                                                  const std::string& path, char delimiter,
                                                  const arrow::Schema* wanted) {
-  ARROW_ASSIGN_OR_RAISE(std::vector<std::string> names, ReadNames(context, file, path, delimiter));
+  ARROW_ASSIGN_OR_RAISE(std::vector<std::string> names, ReadNames(context, file, delimiter));
   ColumnTypes types;
   for (const std::string& name : names) {
     auto field = wanted != nullptr ? wanted->GetFieldByName(name) : nullptr;

@@ -134,6 +134,43 @@ TEST_F(RowSourceTest, CsvTakesTheTypesThatAreWanted) {
   EXPECT_EQ(rows->column(1)->GetScalar(0).ValueOrDie()->ToString(), "NA");
 }
 
+// A CSV reader that is dropped may read ahead for a while on another thread. The next one must not
+// share a position with it: only reads that name their offset are allowed.
+class PositionlessFile : public arrow::io::RandomAccessFile {
+ public:
+  explicit PositionlessFile(std::shared_ptr<arrow::io::RandomAccessFile> file)
+      : file_(std::move(file)) {}
+
+  arrow::Status Close() override { return file_->Close(); }
+  bool closed() const override { return file_->closed(); }
+  arrow::Result<int64_t> GetSize() override { return file_->GetSize(); }
+  arrow::Result<int64_t> ReadAt(int64_t position, int64_t size, void* out) override {
+    return file_->ReadAt(position, size, out);
+  }
+  arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t position, int64_t size) override {
+    return file_->ReadAt(position, size);
+  }
+
+  arrow::Result<int64_t> Tell() const override { return Shared(); }
+  arrow::Status Seek(int64_t) override { return Shared(); }
+  arrow::Result<int64_t> Read(int64_t, void*) override { return Shared(); }
+  arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t) override { return Shared(); }
+
+ private:
+  static arrow::Status Shared() { return arrow::Status::Invalid("a shared position was used"); }
+
+  const std::shared_ptr<arrow::io::RandomAccessFile> file_;
+};
+
+TEST_F(RowSourceTest, CsvReadersShareNoPosition) {
+  std::string path = Write("a.csv", "\xEF\xBB\xBF\"n\",\"empty\"\n1,\n2,\n");
+  auto file = std::make_shared<PositionlessFile>(arrow::io::ReadableFile::Open(path).ValueOrDie());
+  auto source = OpenCsvSource(context_, file, path, ',', nullptr).ValueOrDie();
+  EXPECT_EQ(source->schema()->ToString(), "n: int64\nempty: string");
+  EXPECT_EQ(source->Next().ValueOrDie()->num_rows(), 2);
+  EXPECT_EQ(source->Next().ValueOrDie(), nullptr);
+}
+
 TEST_F(RowSourceTest, TabsSeparateTsv) {
   auto rows = ReadAll(Write("a.tsv", "a\tb\n1\tx,y\n")).ValueOrDie();
   EXPECT_EQ(rows->num_columns(), 2);
@@ -202,7 +239,7 @@ TEST_F(RowSourceTest, DamagedFilesAreRefused) {
         WriteIpc("a.arrows", *table, true)}) {
     std::string bytes = Read(path);
     int refused = 0;
-    for (int i = 0; i < 400; ++i) {
+    for (int i = 0; i < 200; ++i) {
       std::string damaged = bytes;
       if (i % 4 == 0) {
         damaged.resize(random.NextBelow(bytes.size()));
@@ -219,7 +256,7 @@ TEST_F(RowSourceTest, DamagedFilesAreRefused) {
         EXPECT_THAT(rows.status().ToString(), HasSubstr("damaged"));
       }
     }
-    EXPECT_GT(refused, 100) << path;
+    EXPECT_GT(refused, 50) << path;
   }
 }
 
