@@ -74,7 +74,8 @@ Result<FileDescription> InspectFile(const Context& context, storage::ObjectStore
 /// For people: several lines, each with a line end.
 std::string ToText(const FileDescription& file);
 
-/// For programs: {"kind": "file", ...}; docs/format/file.md names the members.
+/// For programs: {"kind": "file", ...} with the members above under their names. A metadata value
+/// that is not UTF-8 is written as "hex:" and its digits.
 boost::json::object ToJson(const FileDescription& file);
 
 }  // namespace lake::format

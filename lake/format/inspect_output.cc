@@ -1,10 +1,13 @@
 // How `lake inspect` shows a file: as text and as JSON.
 
 #include <iterator>
+#include <map>
+#include <string>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "lake/base/utf8.h"
 #include "lake/format/inspect.h"
 
 namespace lake::format {
@@ -39,16 +42,30 @@ void PageToText(const PageDescription& page, size_t number, Output out) {
   }
 }
 
+json::object MetadataToJson(const std::map<std::string, std::string>& metadata) {
+  json::object object;
+  for (const auto& [key, value] : metadata) {
+    if (IsValidUtf8(value)) {
+      object[key] = value;
+      continue;
+    }
+    std::string hex = "hex:";
+    for (const char byte : value) {
+      fmt::format_to(std::back_inserter(hex), "{:02x}", static_cast<uint8_t>(byte));
+    }
+    object[key] = hex;
+  }
+  return object;
+}
+
 json::object FieldToJson(const Field& field) {
-  json::object metadata;
-  for (const auto& [key, value] : field.metadata) metadata[key] = value;
   json::array children;
   for (const Field& child : field.children) children.push_back(FieldToJson(child));
   return {{"id", field.id},
           {"name", field.name},
           {"type", field.logical_type},
           {"nullable", field.nullable},
-          {"metadata", std::move(metadata)},
+          {"metadata", MetadataToJson(field.metadata)},
           {"children", std::move(children)}};
 }
 
@@ -115,8 +132,6 @@ std::string ToText(const FileDescription& file) {
 json::object ToJson(const FileDescription& file) {
   json::array fields;
   for (const Field& field : file.schema.fields) fields.push_back(FieldToJson(field));
-  json::object metadata;
-  for (const auto& [key, value] : file.schema.metadata) metadata[key] = value;
   json::array columns;
   for (const ColumnDescription& column : file.columns) columns.push_back(ColumnToJson(column));
   json::array global_buffers;
@@ -129,7 +144,7 @@ json::object ToJson(const FileDescription& file) {
           {"file_size", file.file_size},
           {"num_rows", file.num_rows},
           {"fields", std::move(fields)},
-          {"metadata", std::move(metadata)},
+          {"metadata", MetadataToJson(file.schema.metadata)},
           {"columns", std::move(columns)},
           {"global_buffers", std::move(global_buffers)}};
 }

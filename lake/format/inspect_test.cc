@@ -103,6 +103,14 @@ TEST_F(InspectTest, JsonHasTheSame) {
   EXPECT_EQ(json.at("fields").at(3).at("children").at(0).at("name").as_string(), "x");
 }
 
+TEST_F(InspectTest, MetadataThatIsNotTextIsHex) {
+  FileDescription file;
+  file.schema.metadata = {{"text", "\u00e9"}, {"bytes", std::string("\xff\x00", 2)}};
+  const auto json = ToJson(file);
+  EXPECT_EQ(json.at("metadata").at("text").as_string(), "\u00e9");
+  EXPECT_EQ(json.at("metadata").at("bytes").as_string(), "hex:ff00");
+}
+
 TEST_F(InspectTest, DamagedFilesAreErrors) {
   const auto bytes = store_->GetAll(context_, "data/f.lance", 1 << 20).ValueOrDie();
   const std::string whole(reinterpret_cast<const char*>(bytes->data()), bytes->size());
