@@ -62,6 +62,7 @@ def test_verify_of_512_mib_under_64_mib(lake, tmp_path, idle_bytes):
 def test_ingest_memory_does_not_grow_with_the_input(lake, tmp_path, idle_bytes, suffix):
     """Four times the rows take about the same: what is allowed beyond is the allocator's slack."""
     import pyarrow as pa
+    import pyarrow.compute
     import pyarrow.csv
     import pyarrow.parquet
 
