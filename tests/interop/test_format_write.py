@@ -10,7 +10,7 @@ import lance.file
 import pyarrow as pa
 import pytest
 from conftest import BUILD_DIR, LONG_FORMS, ROOT
-from type_table import TYPES, compare, patterns, tables
+from type_table import TYPES, column, compare, difference, patterns, tables
 
 WRITE = BUILD_DIR / "bin/lake_interop_write"
 # A pylance of the time when version 2.2 was young; scripts/setup makes it.
@@ -45,6 +45,19 @@ def upstream_size(column, path):
 
 PATTERNS = list(patterns())
 PATTERN_IDS = ["-".join(map(str, pattern)) for pattern in PATTERNS]
+
+
+@pytest.mark.parametrize("case", TYPES, ids=[case.name for case in TYPES])
+def test_the_comparison_sees_one_changed_row(case):
+    array = column(case, "some", 100, "random")
+    assert not difference(array, array)
+    valid = [row for row in range(len(array)) if array[row].is_valid]
+    other = next(row for row in valid if difference(array[row:row + 1], array[valid[0]:valid[0] + 1]))
+    rows = list(range(len(array)))
+    rows[valid[0]] = other
+    assert difference(array, array.take(pa.array(rows)))
+    rows[valid[0]] = None
+    assert difference(array, array.take(pa.array(rows)))
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=PATTERN_IDS)

@@ -236,9 +236,11 @@ def difference(expected: pa.Array, actual: pa.Array) -> str:
         return text and f"items: {text}"
     if expected.equals(actual):
         return ""
-    valid = expected.is_valid()
-    unequal = pc.index(pc.and_(valid, pc.fill_null(pc.not_equal(expected, actual), False)), True).as_py()
-    return f"row {unequal}: {str(actual[unequal].as_py())[:60]!r} instead of {str(expected[unequal].as_py())[:60]!r}"
+    same, unequal = 0, len(expected)  # equal up to `same`, not up to `unequal`
+    while unequal - same > 1:
+        middle = (same + unequal) // 2
+        same, unequal = (middle, unequal) if expected[:middle].equals(actual[:middle]) else (same, middle)
+    return f"row {same}: {actual[same:unequal].to_string()[:80]!r} instead of {expected[same:unequal].to_string()[:80]!r}"
 
 
 def compare(expected: pa.Table, actual: pa.Table) -> list:
