@@ -137,11 +137,33 @@ Status DecodePage(const std::shared_ptr<const ColumnMetadata>& column, const Lea
   return Status::OK();
 }
 
+// Footer and tables encode to the bytes that they were decoded from.
+void CheckContainer(std::string_view bytes) {
+  const auto wrong_size =
+      FileReader::Open(Context(), StoreWith("f", std::string(bytes)), "f", bytes.size() + 1);
+  if (wrong_size.ok()) Fail("a file of another size was opened");
+  if (bytes.size() < kFooterSize) return;
+  const std::string_view end = bytes.substr(bytes.size() - kFooterSize);
+  const auto footer = FileFooter::DecodeFrom(end, bytes.size(), "f");
+  if (!footer.ok()) return CheckError(footer.status());
+  std::string encoded;
+  footer->EncodeTo(&encoded);
+  if (encoded != end) Fail("a footer does not round-trip");
+  const ByteRange range = footer->column_table();
+  const std::string_view table = bytes.substr(range.offset, range.length);
+  const auto entries = DecodeOffsetTable(table, bytes.size(), "table", "f");
+  if (!entries.ok()) return CheckError(entries.status());
+  encoded.clear();
+  EncodeOffsetTable(*entries, &encoded);
+  if (encoded != table) Fail("a table does not round-trip");
+}
+
 }  // namespace
 
 std::span<const char* const> PageInputTypes() { return kTypes; }
 
 void DecodeFileInput(std::string_view bytes) {
+  CheckContainer(bytes);
   const auto pool = MakeCappedPool(kMemoryCap);
   Context context;
   context.memory_pool = pool.get();
@@ -149,6 +171,20 @@ void DecodeFileInput(std::string_view bytes) {
   if (!reader.ok()) return CheckError(reader.status());
   const auto columns = (*reader)->AllColumns();
   if (!columns.ok()) return CheckError(columns.status());
+  // Requests that cannot be met, and a column that is not there.
+  std::vector<ColumnRequest> odd(1);
+  odd[0].field.name = "odd";
+  odd[0].field.logical_type = "string";
+  for (const int column : {-1, 0, (*reader)->num_columns()}) {
+    odd[0].columns = {column};
+    const uint64_t rows = std::min((*reader)->num_rows(), kMaxRows);
+    if (const auto batch = (*reader)->Read(context, odd, RowSelection(0, rows)); !batch.ok()) {
+      CheckError(batch.status());
+    }
+  }
+  if ((*reader)->Read(context, odd, RowSelection((*reader)->num_rows(), 1)).ok()) {
+    Fail("a row behind the last one was read");
+  }
   if (const auto estimate = (*reader)->EstimateBytes(context, *columns, kMaxRows); !estimate.ok()) {
     CheckError(estimate.status());
   }
