@@ -17,6 +17,10 @@ pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 find_package(OpenSSL REQUIRED)
 find_package(Boost 1.81 REQUIRED COMPONENTS json)
 
+# Arrow's prebuilt libraries export the copies of OpenSSL and utf8proc inside them. Debian's are named first, so that
+# ours bind to those, which get its security updates; tests/scripts/test_symbols.py checks it.
+add_link_options(LINKER:--push-state,--no-as-needed -lcrypto -lutf8proc LINKER:--pop-state)
+
 # lake_import_shared(<target> <library file> <include dir>): one prebuilt shared library.
 function(lake_import_shared target library include_dir)
   if(NOT EXISTS ${library})
