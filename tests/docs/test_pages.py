@@ -21,7 +21,8 @@ def test_the_page_is_there(page):
 @pytest.mark.parametrize("module", MODULES)
 def test_each_module_has_a_readme(module):
     text = (ROOT / "lake" / module / "README.md").read_text()
-    assert text.startswith(f"# lake/{module}")
+    title = text.splitlines()[0]
+    assert title.startswith("# ") and module in title
     assert "belong" in text
     assert "nvariants" in text
 
