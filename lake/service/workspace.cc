@@ -11,6 +11,11 @@ Result<std::unique_ptr<Workspace>> Workspace::Open(const Context& context,
       std::shared_ptr<commit::Lakehouse> lakehouse,
       commit::Lakehouse::Open(
           context, {.data_dir = options.data_dir, .create_if_missing = options.create_if_missing}));
+  return Over(std::move(options), std::move(lakehouse));
+}
+
+std::unique_ptr<Workspace> Workspace::Over(WorkspaceOptions options,
+                                           std::shared_ptr<commit::Lakehouse> lakehouse) {
   return std::unique_ptr<Workspace>(new Workspace(std::move(options), std::move(lakehouse)));
 }
 

@@ -29,6 +29,10 @@ class Workspace {
  public:
   static Result<std::unique_ptr<Workspace>> Open(const Context& context, WorkspaceOptions options);
 
+  /// A view of a lakehouse that is open already: of the data folder `options` names.
+  static std::unique_ptr<Workspace> Over(WorkspaceOptions options,
+                                         std::shared_ptr<commit::Lakehouse> lakehouse);
+
   const WorkspaceOptions& options() const { return options_; }
   const catalog::Principal& principal() const { return options_.principal; }
   commit::Lakehouse& lakehouse() { return *lakehouse_; }

@@ -244,3 +244,26 @@ def test_a_sparse_file_over_4_gib_works(lake, tmp_path):
     finally:
         for path in (lake.data_dir / "managed-objects").rglob("*-*"):
             path.unlink()
+
+
+def test_the_import_of_a_large_file_keeps_to_a_small_budget(lake, tmp_path):
+    """512 MiB under a budget of 64 MiB: the memory of the process, read from the system, beside that of one which does nothing."""
+    root = tmp_path / "large"
+    root.mkdir()
+    with (root / "large.bin").open("wb") as file:
+        file.truncate(512 << 20)
+    lake.sql(f"CREATE TABLE main.files ({COLUMNS})")
+
+    def peak(*arguments):
+        process = subprocess.Popen(lake.command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        return usage.ru_maxrss << 10
+
+    base = peak("table", "list")
+    used = peak("--memory-limit", "64 MiB", "file", "import", "main.files", root)
+    print(f"peak {used >> 20} MiB, {base >> 20} MiB of it without an import")
+    assert used - base < 64 << 20
+    verified = peak("--memory-limit", "64 MiB", "file", "verify", "main.files")
+    assert verified - base < 64 << 20
