@@ -29,12 +29,12 @@ int64_t VariableBytes(duckdb::Vector& vector, duckdb::idx_t count) {
   return bytes;
 }
 
-/// A DuckDB struct of FILE's shape as a FILE array: children carry no nulls; those below a null
-/// value are filled.
+/// A DuckDB struct of FILE's shape as an array of `type`, which is FILE's up to the nullability of
+/// its children: these carry no nulls; those below a null value are filled.
 Result<std::shared_ptr<arrow::Array>> ToFileArray(const std::string& column,
+                                                  const std::shared_ptr<arrow::DataType>& type,
                                                   const arrow::Array& array) {
   const auto& file = static_cast<const arrow::StructArray&>(array);
-  const auto& type = objects::DataLocationType();
   arrow::ArrayVector children;
   for (int i = 0; i < type->num_fields(); ++i) {
     std::shared_ptr<arrow::Array> child = file.field(i);
@@ -107,13 +107,7 @@ Result<std::unique_ptr<BatchBuilder>> BatchBuilder::ForResult(
     const duckdb::vector<duckdb::string>& names) {
   std::unique_ptr<BatchBuilder> builder(new BatchBuilder(context, types));
   ARROW_RETURN_NOT_OK(builder->Init(names));
-  arrow::FieldVector fields;
-  for (int i = 0; i < builder->natural_->num_fields(); ++i) {
-    auto field = builder->natural_->field(i);
-    if (IsFileSqlType(types[i])) field = field->WithType(objects::DataLocationType());
-    fields.push_back(std::move(field));
-  }
-  builder->schema_ = arrow::schema(std::move(fields));
+  builder->schema_ = builder->natural_;
   return builder;
 }
 
@@ -146,6 +140,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> BatchBuilder::Finish() {
   const int64_t num_rows = std::exchange(num_rows_, 0);
   num_bytes_ = 0;
   ARROW_ASSIGN_OR_RAISE(auto batch, arrow::ImportRecordBatch(&finished, natural_));
+  if (schema_ == natural_) return batch;
   arrow::ArrayVector columns;
   for (int i = 0; i < batch->num_columns(); ++i) {
     ARROW_ASSIGN_OR_RAISE(auto column, Convert(i, batch->column(i)));
@@ -157,11 +152,13 @@ Result<std::shared_ptr<arrow::RecordBatch>> BatchBuilder::Finish() {
 Result<std::shared_ptr<arrow::Array>> BatchBuilder::Convert(int column,
                                                             std::shared_ptr<arrow::Array> array) {
   const auto& field = schema_->field(column);
-  if (!table_.empty() && !field->nullable() && array->null_count() > 0) {
+  if (!field->nullable() && array->null_count() > 0) {
     return Error(ErrorCode::kInvalidArgument,
                  "NOT NULL constraint failed: column '{}' of table '{}'", field->name(), table_);
   }
-  if (objects::IsFileType(*field->type())) return ToFileArray(field->name(), *array);
+  if (objects::IsFileType(*field->type())) {
+    return ToFileArray(field->name(), field->type(), *array);
+  }
   if (array->type()->Equals(field->type())) return array;
   auto converted = arrow::compute::Cast(*array, field->type(), arrow::compute::CastOptions::Safe());
   if (converted.ok()) return converted;

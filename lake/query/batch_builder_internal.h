@@ -25,7 +25,7 @@ class BatchBuilder {
       duckdb::ClientContext& context, const std::string& table,
       const duckdb::vector<duckdb::LogicalType>& types, std::shared_ptr<arrow::Schema> schema);
 
-  /// For rows that go to a caller: DuckDB's own Arrow types, FILE as its struct.
+  /// For rows that go to a caller: the Arrow types that DuckDB makes of them, FILE as its struct.
   static Result<std::unique_ptr<BatchBuilder>> ForResult(
       duckdb::ClientContext& context, const duckdb::vector<duckdb::LogicalType>& types,
       const duckdb::vector<duckdb::string>& names);

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "lake/commit/testing/test_lakehouse.h"
+#include "lake/objects/data_location.h"
 #include "lake/query/testing/sql_harness.h"
 #include "lake/storage/memory_store.h"
 #include "lake/storage/testing/recording_store.h"
@@ -172,6 +173,65 @@ TEST(ParallelScanTest, MorselsAreReadAtTheSameTime) {
   store->Arm();
   EXPECT_EQ(sql->Rows("SELECT sum(i) FROM t").ValueOrDie(), Lines{"1999000"});
   EXPECT_TRUE(store->together());
+}
+
+TEST_F(ScanTest, InsertReachesTypesThatSqlCannotMake) {
+  using arrow::TimeUnit;
+  struct Case {
+    std::string name;
+    std::shared_ptr<arrow::DataType> type;
+    std::string good;
+    std::string good_text;
+    std::string bad;
+  };
+  const std::vector<Case> cases = {
+      {"zoned", arrow::timestamp(TimeUnit::NANO, "UTC"),
+       "TIMESTAMPTZ '2026-01-02 03:04:05.000001+00'", "2026-01-02 03:04:05.000001+00",
+       "TIMESTAMPTZ '9999-01-01 00:00:00+00'"},
+      {"clock", arrow::time64(TimeUnit::NANO), "TIME '01:02:03.000004'", "01:02:03.000004", ""},
+      {"second", arrow::time32(TimeUnit::SECOND), "TIME '01:02:03'", "01:02:03",
+       "TIME '01:02:03.5'"},
+      {"days", arrow::date64(), "DATE '2026-01-02'", "2026-01-02", ""},
+      {"large", arrow::large_utf8(), "'text'", "text", ""},
+      {"three", arrow::fixed_size_binary(3), "'abc'::BLOB", "abc", "'abcd'::BLOB"},
+      {"span", arrow::duration(TimeUnit::MICRO), "", "", "INTERVAL '1 second'"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    const auto schema = arrow::schema({arrow::field("x", c.type)});
+    auto write = lakehouse_->Create(context_, {}, {"main", c.name}, *schema, {}, {}).ValueOrDie();
+    ASSERT_TRUE(write->Commit(context_).ok());
+    Lines expected;
+    if (!c.good.empty()) {
+      const auto inserted = sql_->Run("INSERT INTO " + c.name + " VALUES (NULL), (" + c.good + ")");
+      ASSERT_TRUE(inserted.ok()) << inserted.status();
+      expected = {"NULL", c.good_text};
+    }
+    if (!c.bad.empty()) {
+      const Status status = sql_->Run("INSERT INTO " + c.name + " VALUES (" + c.bad + ")").status();
+      EXPECT_FALSE(status.ok());
+      EXPECT_THAT(ErrorText(status), HasSubstr("column 'x'"));
+    }
+    EXPECT_EQ(sql_->Rows("SELECT x::VARCHAR FROM " + c.name).ValueOrDie(), expected);
+  }
+}
+
+TEST_F(ScanTest, ForeignFileColumnTakesFileValues) {
+  // Other writers declare the parts of a FILE nullable.
+  arrow::FieldVector parts;
+  for (const auto& part : objects::DataLocationType()->fields()) {
+    parts.push_back(part->WithNullable(true));
+  }
+  const auto schema = arrow::schema({arrow::field("video", arrow::struct_(parts))});
+  auto write = lakehouse_->Create(context_, {}, {"main", "t"}, *schema, {}, {}).ValueOrDie();
+  ASSERT_TRUE(write->Commit(context_).ok());
+  const auto inserted = sql_->Run("INSERT INTO t SELECT * FROM t UNION ALL SELECT NULL");
+  ASSERT_TRUE(inserted.ok()) << inserted.status();
+  EXPECT_EQ(sql_->Rows("SELECT video FROM t").ValueOrDie(), Lines{"NULL"});
+  // A struct of the same shape is shown as it is.
+  EXPECT_TRUE(sql_->Rows("SELECT {'uri': NULL::VARCHAR, 'content_type': 'x', 'size_bytes': "
+                         "1::UBIGINT, 'sha256': 'y'}")
+                  .ok());
 }
 
 TEST_F(ScanTest, ValueThatDuckDbCannotHoldIsAnErrorThatNamesIt) {
