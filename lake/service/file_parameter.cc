@@ -1,7 +1,6 @@
 #include "lake/service/file_parameter.h"
 
 #include <cerrno>
-#include <cstring>
 #include <string_view>
 
 #include <fcntl.h>
@@ -10,6 +9,7 @@
 
 #include "lake/base/posix_error.h"
 #include "lake/base/unique_fd.h"
+#include "lake/objects/data_location.h"
 #include "lake/service/content_type.h"
 
 namespace lake::service {
@@ -18,24 +18,7 @@ namespace {
 constexpr std::string_view kPrefix = "file:";
 constexpr std::string_view kTypeOption = ";type=";
 
-bool IsTokenCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("!#$&-^_.+").find(c) != std::string_view::npos;
-}
-
 }  // namespace
-
-Status CheckContentType(const std::string& type) {
-  size_t slash = type.find('/');
-  size_t end = type.find(';');
-  if (end == std::string::npos) end = type.size();
-  bool valid = slash != std::string::npos && slash > 0 && slash + 1 < end && type.size() <= 255;
-  for (size_t i = 0; valid && i < end; ++i) valid = i == slash || IsTokenCharacter(type[i]);
-  for (size_t i = end; valid && i < type.size(); ++i) valid = type[i] >= 0x20 && type[i] < 0x7F;
-  if (valid) return Status::OK();
-  return Error(ErrorCode::kInvalidArgument,
-               "not a content type (such as video/mp4 is expected): '{}'", type);
-}
 
 Result<FileParameter> ParseFileParameter(const std::string& text) {
   std::string_view rest = text;
@@ -50,7 +33,7 @@ Result<FileParameter> ParseFileParameter(const std::string& text) {
   if (option != std::string_view::npos) {
     parameter.content_type = rest.substr(option + kTypeOption.size());
     rest = rest.substr(0, option);
-    ARROW_RETURN_NOT_OK(CheckContentType(parameter.content_type));
+    ARROW_RETURN_NOT_OK(objects::CheckContentType(parameter.content_type));
   }
   parameter.path = rest;
   if (parameter.content_type.empty()) parameter.content_type = GuessContentType(parameter.path);

@@ -19,7 +19,4 @@ struct FileParameter {
 /// type is guessed from the name where it is not given.
 Result<FileParameter> ParseFileParameter(const std::string& text);
 
-/// OK if `type` has the form of a media type (RFC 6838: type/subtype, then parameters).
-Status CheckContentType(const std::string& type);
-
 }  // namespace lake::service
