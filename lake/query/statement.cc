@@ -167,10 +167,11 @@ Status ResultStreamImpl::Init(duckdb::StatementReturnType kind) {
     return Status::OK();
   }
   done_ = true;
-  // CREATE TABLE ... AS says "nothing", but has a count.
+  if (kind == duckdb::StatementReturnType::CHANGED_ROWS) rows_changed_ = 0;
+  // CREATE TABLE ... AS says "nothing" but has a count; a plain CREATE TABLE has the column and no
+  // row.
   if (kind == duckdb::StatementReturnType::CHANGED_ROWS ||
       (result_->names.size() == 1 && result_->names[0] == "Count")) {
-    rows_changed_ = 0;
     const auto chunk = result_->Fetch();
     if (result_->HasError()) return connected_->Failed(context_, result_->GetErrorObject());
     if (chunk && chunk->size() > 0 && chunk->ColumnCount() > 0) {
