@@ -23,7 +23,7 @@ def test_each_module_has_a_readme(module):
     text = (ROOT / "lake" / module / "README.md").read_text()
     title = text.splitlines()[0]
     assert title.startswith("# ") and module in title
-    assert "belong" in text
+    assert "belong" in text or "Not here" in text
     assert "nvariants" in text
 
 
