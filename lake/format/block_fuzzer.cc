@@ -1,5 +1,4 @@
 // Covers: lake/format/block_decoder_internal.cc
-// Covers: lake/format/general_compression.cc
 #include <cstddef>
 #include <cstdint>
 

@@ -1,6 +1,7 @@
 // Covers: lake/format/mini_block_decoder_internal.cc
 // Covers: lake/format/mini_block_values_internal.cc
 // Covers: lake/format/dictionary_internal.cc
+// Covers: lake/format/general_compression.cc
 #include <cstddef>
 #include <cstdint>
 
