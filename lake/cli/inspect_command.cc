@@ -2,7 +2,6 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <boost/json.hpp>
 
 #include "lake/cli/invocation.h"
 #include "lake/cli/json_text.h"
@@ -14,7 +13,7 @@ namespace {
 Status RunInspectCommand(Invocation* invocation, const std::string& path, bool json) {
   ARROW_ASSIGN_OR_RAISE(service::InspectReport report,
                         service::InspectPath(invocation->context, path));
-  return invocation->output.Write(json ? PrettyJson(boost::json::parse(report.json)) : report.text);
+  return invocation->output.Write(json ? PrettyJson(report.json) : report.text);
 }
 
 }  // namespace

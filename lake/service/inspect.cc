@@ -128,7 +128,7 @@ Result<InspectReport> InspectPath(const Context& context, const std::string& pat
                           storage::OpenLocalStore(absolute));
     ARROW_ASSIGN_OR_RAISE(table::DatasetReport report,
                           table::DescribeDataset(context, store.get()));
-    return InspectReport{table::ToText(report), boost::json::serialize(DatasetJson(report))};
+    return InspectReport{table::ToText(report), DatasetJson(report)};
   }
   if (!fs::is_regular_file(status)) {
     return Error(ErrorCode::kInvalidArgument, "neither a file nor a folder: {}", path);
@@ -141,11 +141,11 @@ Result<InspectReport> InspectPath(const Context& context, const std::string& pat
                           store->GetAll(context, name, kMaxManifestBytes));
     ARROW_ASSIGN_OR_RAISE(table::ManifestReport report,
                           table::DescribeManifest(std::string_view(*bytes), name));
-    return InspectReport{table::ToText(report), boost::json::serialize(ManifestJson(report))};
+    return InspectReport{table::ToText(report), ManifestJson(report)};
   }
   ARROW_ASSIGN_OR_RAISE(format::FileDescription file,
                         format::InspectFile(context, store.get(), name));
-  return InspectReport{format::ToText(file), boost::json::serialize(format::ToJson(file))};
+  return InspectReport{format::ToText(file), format::ToJson(file)};
 }
 
 }  // namespace lake::service

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include <boost/json/object.hpp>
+
 #include "lake/base/context.h"
 
 namespace lake::service {
@@ -9,7 +11,7 @@ namespace lake::service {
 /// What `lake inspect` tells about a path, as text of several lines and as JSON.
 struct InspectReport {
   std::string text;
-  std::string json;
+  boost::json::object json;
 };
 
 /// Explains a Lance data file, a manifest file (`*.manifest`) or a dataset's folder. Reads metadata
