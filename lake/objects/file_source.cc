@@ -1,13 +1,17 @@
 #include "lake/objects/file_source.h"
 
 #include <cerrno>
+#include <vector>
 
 #include <fcntl.h>
 
 #include "lake/base/posix_error.h"
+#include "lake/objects/sha256.h"
 
 namespace lake::objects {
 namespace {
+
+constexpr size_t kHashBlockBytes = 1 << 20;
 
 bool SameTime(const timespec& a, const timespec& b) {
   return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
@@ -75,6 +79,18 @@ Status FileSource::CheckUnchanged() {
                "the file changed while it was read; upload it again when nothing writes to it: "
                "'{}' (read {} bytes, {} at the start, {} now)",
                path_, position_, before_.st_size, now.st_size);
+}
+
+Result<std::string> HashFile(const Context& context, const std::string& path) {
+  ARROW_ASSIGN_OR_RAISE(std::unique_ptr<FileSource> file, FileSource::Open(path));
+  Sha256 hash;
+  std::vector<uint8_t> block(kHashBlockBytes);
+  while (true) {
+    ARROW_RETURN_NOT_OK(context.Check());
+    ARROW_ASSIGN_OR_RAISE(size_t count, file->Read(block));
+    if (count == 0) return hash.Finish();
+    hash.Update(std::span<const uint8_t>(block).first(count));
+  }
 }
 
 }  // namespace lake::objects

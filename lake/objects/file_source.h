@@ -52,4 +52,8 @@ class FileSource : public ByteReader {
   Status error_;
 };
 
+/// The SHA-256 of the regular file at `path`, in lower-case hexadecimal digits; errors as
+/// FileSource's, or the context's.
+Result<std::string> HashFile(const Context& context, const std::string& path);
+
 }  // namespace lake::objects

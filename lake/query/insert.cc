@@ -1,5 +1,6 @@
 // The sink of INSERT and CREATE TABLE ... AS.
 
+#include <optional>
 #include <utility>
 
 #include <arrow/api.h>
@@ -7,7 +8,7 @@
 #include <duckdb/execution/physical_operator.hpp>
 #include <duckdb/execution/physical_plan_generator.hpp>
 
-#include "lake/objects/data_location.h"
+#include "lake/commit/file_references.h"
 #include "lake/query/batch_builder_internal.h"
 #include "lake/query/catalog_internal.h"
 #include "lake/query/duckdb_error_internal.h"
@@ -38,7 +39,9 @@ struct SinkState : public duckdb::GlobalSinkState {
   /// Inside BEGIN ... COMMIT the rows wait in memory that DuckDB may spill.
   std::unique_ptr<duckdb::ColumnDataCollection> rows;
   duckdb::ColumnDataAppendState append;
-  std::shared_ptr<objects::Stage> stage;
+  /// The checks of a table write, for rows that reach theirs only at COMMIT: the statement is told,
+  /// not COMMIT.
+  std::optional<commit::FileReferenceChecker> checker;
   std::unique_ptr<BatchBuilder> builder;
   uint64_t num_rows = 0;
 };
@@ -117,8 +120,9 @@ duckdb::unique_ptr<duckdb::GlobalSinkState> LakeSink::GetGlobalSinkState(
     state->rows->InitializeAppend(state->append);
     schema = target_.table->table()->dataset->arrow_schema();
     if (target_.has_file_columns) {
-      state->stage =
-          ValueOrThrow(catalog_.lakehouse().StageFor(session.context, session.principal));
+      state->checker.emplace(
+          *schema, ValueOrThrow(catalog_.lakehouse().StageFor(session.context, session.principal)),
+          target_.file_provenance_proved);
     }
   }
   state->builder = ValueOrThrow(
@@ -126,28 +130,11 @@ duckdb::unique_ptr<duckdb::GlobalSinkState> LakeSink::GetGlobalSinkState(
   return state;
 }
 
-/// The checks of a table write, for rows that reach theirs only at COMMIT: the statement is told,
-/// not COMMIT.
-Status CheckFiles(const Context& context, objects::Stage* stage, const arrow::RecordBatch& batch) {
-  for (int i = 0; i < batch.num_columns(); ++i) {
-    if (!objects::IsFileType(*batch.column(i)->type())) continue;
-    const auto& column = static_cast<const arrow::StructArray&>(*batch.column(i));
-    for (int64_t row = 0; row < column.length(); ++row) {
-      if (column.IsNull(row)) continue;
-      ARROW_ASSIGN_OR_RAISE(auto location, objects::ReadDataLocation(column, row));
-      ARROW_RETURN_NOT_OK(stage->CheckExists(context, location));
-    }
-  }
-  return Status::OK();
-}
-
 Status LakeSink::Flush(duckdb::ClientContext& context, SinkState* state) const {
   if (state->builder->num_rows() == 0) return Status::OK();
   ARROW_ASSIGN_OR_RAISE(auto batch, state->builder->Finish());
   if (state->write) return state->write->Write(*batch);
-  if (state->stage) {
-    return CheckFiles(SessionState::Of(context).context, state->stage.get(), *batch);
-  }
+  if (state->checker) return state->checker->Check(SessionState::Of(context).context, *batch);
   return Status::OK();
 }
 

@@ -22,8 +22,6 @@
 namespace lake::service {
 namespace {
 
-constexpr size_t kBlockBytes = 1 << 20;
-
 // A source as it was when its digest was taken.
 struct Source {
   std::string path;
@@ -106,18 +104,9 @@ Result<std::string> Ingestion::Digest() {
   objects::Sha256 all;
   all.Update(fmt::format("lake ingest 1\n{}\n{}\n{}\n", request_.table.name_space,
                          request_.table.name, sources_.size()));
-  std::vector<uint8_t> block(kBlockBytes);
   for (const Source& source : sources_) {
-    ARROW_ASSIGN_OR_RAISE(std::unique_ptr<objects::FileSource> file,
-                          objects::FileSource::Open(source.path));
-    objects::Sha256 one;
-    while (true) {
-      ARROW_RETURN_NOT_OK(context_.Check());
-      ARROW_ASSIGN_OR_RAISE(size_t count, file->Read(block));
-      if (count == 0) break;
-      one.Update(std::span<const uint8_t>(block).first(count));
-    }
-    all.Update(one.Finish() + "\n");
+    ARROW_ASSIGN_OR_RAISE(std::string digest, objects::HashFile(context_, source.path));
+    all.Update(digest + "\n");
   }
   return all.Finish();
 }

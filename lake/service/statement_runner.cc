@@ -1,16 +1,13 @@
 #include "lake/service/statement_runner.h"
 
-#include <array>
 #include <utility>
 
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 
-#include "lake/base/posix_error.h"
-#include "lake/base/unique_fd.h"
 #include "lake/base/uuid.h"
+#include "lake/objects/file_source.h"
 #include "lake/objects/sha256.h"
 #include "lake/service/file_parameter.h"
 
@@ -42,20 +39,6 @@ Result<std::vector<CheckedParameter>> CheckParameters(
     }
   }
   return checked;
-}
-
-Result<std::string> HashFile(const Context& context, const std::string& path) {
-  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return PosixError(errno, "cannot open", path);
-  objects::Sha256 hash;
-  std::vector<uint8_t> buffer(1 << 20);
-  while (true) {
-    ARROW_RETURN_NOT_OK(context.Check());
-    ssize_t got = read(file.get(), buffer.data(), buffer.size());
-    if (got < 0) return PosixError(errno, "cannot read", path);
-    if (got == 0) return hash.Finish();
-    hash.Update(std::span<const uint8_t>(buffer).first(static_cast<size_t>(got)));
-  }
 }
 
 /// What makes two runs of a statement the same: text, values, and the content and type of files,
@@ -175,7 +158,7 @@ class StatementRun {
   Result<bool> Replay(const std::string& sql) {
     for (CheckedParameter& parameter : parameters_) {
       if (!parameter.file.has_value()) continue;
-      ARROW_ASSIGN_OR_RAISE(parameter.sha256, HashFile(context_, parameter.file->path));
+      ARROW_ASSIGN_OR_RAISE(parameter.sha256, objects::HashFile(context_, parameter.file->path));
     }
     auto outcome =
         workspace_->lakehouse().Replay(context_, workspace_->principal(),

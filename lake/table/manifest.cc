@@ -5,9 +5,9 @@
 #include <limits>
 
 #include <arrow/buffer.h>
-#include <google/protobuf/stubs/logging.h>
 
 #include "lake/base/checked.h"
+#include "lake/format/parse_message_internal.h"
 #include "lake/format/schema_internal.h"
 #include "lake/storage/object_store.h"
 #include "lake/table/manifest_internal.h"
@@ -138,12 +138,10 @@ Result<std::shared_ptr<const ManifestFile>> ManifestFile::Decode(std::string_vie
   std::optional<std::string_view> body = SectionAt(bytes, position, end);
   if (!body) return corrupt("the message does not lie in the file");
 
-  SilenceProtobuf();
   std::shared_ptr<ManifestFile> manifest(new ManifestFile());
   manifest->file_size_ = bytes.size();
   pb::Manifest& message = manifest->message_;
-  if (body->size() > std::numeric_limits<int>::max() ||
-      !message.ParseFromArray(body->data(), static_cast<int>(body->size()))) {
+  if (!format::ParseMessage(*body, "manifest", &message).ok()) {
     return corrupt("the message is no valid protobuf");
   }
   if (message.has_index_section()) {
@@ -283,14 +281,6 @@ void FragmentToMessage(const Fragment& fragment, pb::DataFragment* message) {
     to->set_num_deleted_rows(from.num_deleted_rows);
     if (from.base_id) to->set_base_id(*from.base_id);
   }
-}
-
-void SilenceProtobuf() {
-  static const bool silenced = [] {
-    google::protobuf::SetLogHandler(nullptr);
-    return true;
-  }();
-  (void)silenced;
 }
 
 std::string DataFileKey(const DataFile& file) { return "data/" + file.path; }

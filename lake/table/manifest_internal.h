@@ -79,10 +79,6 @@ Result<std::string> EncodeManifest(pb::Manifest message,
                                    const std::optional<std::string>& index_section,
                                    const std::string& transaction);
 
-/// Keeps protobuf from writing about damaged messages to standard error, once per process: parsing
-/// reports them.
-void SilenceProtobuf();
-
 /// Fills `message` from `fragment`.
 void FragmentToMessage(const Fragment& fragment, pb::DataFragment* message);
 

@@ -2,6 +2,7 @@
 
 #include <arrow/buffer.h>
 
+#include "lake/format/parse_message_internal.h"
 #include "lake/format/schema_internal.h"
 #include "lake/table/commit.h"
 #include "lake/table/transaction_internal.h"
@@ -15,11 +16,9 @@ constexpr uint64_t kMaxTransactionSize = 1ull << 30;
 }  // namespace
 
 std::optional<pb::Transaction> ParseTransaction(std::string_view bytes) {
-  SilenceProtobuf();
   pb::Transaction message;
   if (bytes.size() > kMaxTransactionSize ||
-      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
-      message.uuid().empty()) {
+      !format::ParseMessage(bytes, "transaction", &message).ok() || message.uuid().empty()) {
     return std::nullopt;
   }
   return message;
