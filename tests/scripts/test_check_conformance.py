@@ -1,5 +1,6 @@
 """scripts/check-conformance must notice each way in which a promise can be without proof."""
 
+import json
 import pathlib
 import subprocess
 
@@ -95,3 +96,32 @@ def test_a_test_file_that_nobody_ran_is_a_problem(tree, name, text):
 
 def test_no_rows_at_all_is_a_problem(tree):
     assert check(tree).returncode == 1
+
+
+def record(tree, date, commit="abc1234", exit_code=0, seconds=90):
+    """Evidence that `make demo` ran."""
+    (tree / "docs/evidence").mkdir(exist_ok=True)
+    steps = {"make demo": {"exit_code": exit_code, "seconds": seconds}}
+    (tree / f"docs/evidence/{date}-{commit}-fresh.json").write_text(
+        json.dumps({"date": date, "commit": commit, "steps": steps}))
+
+
+@pytest.mark.parametrize("proof", ["`evidence:make demo`", "`evidence:make demo<=90`"])
+def test_the_newest_evidence_proves(tree, proof):
+    record(tree, "2026-01-01", "bad", exit_code=1)
+    record(tree, "2026-01-02")
+    assert "1 proved, 0 open, 0 problems" in check(tree, f"| A-1 | promise | {proof} |").stdout
+
+
+@pytest.mark.parametrize("newest, message", [
+    (None, "is in no evidence"),
+    ({"exit_code": 1}, "failed at abc1234"),
+    ({"seconds": 91}, "took 91 s at abc1234"),
+    ({"commit": "abc1234-changed"}, "is evidence of a changed tree"),
+])
+def test_other_evidence_does_not(tree, newest, message):
+    if newest is not None:
+        record(tree, "2026-01-01", "good")
+        record(tree, "2026-01-02", **newest)
+    result = check(tree, "| A-1 | promise | `evidence:make demo<=90` |")
+    assert result.returncode == 1 and message in result.stdout
