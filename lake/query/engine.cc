@@ -35,7 +35,7 @@ Status CheckDuckDbVersion() {
 }
 
 std::string Quoted(const std::string& text) {
-  return "'" + duckdb::StringUtil::Replace(text, "'", "''") + "'";
+  return fmt::format("'{}'", duckdb::StringUtil::Replace(text, "'", "''"));
 }
 
 class SessionImpl : public Session {

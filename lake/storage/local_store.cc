@@ -1,5 +1,6 @@
 #include "lake/storage/local_store.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <utility>
@@ -227,8 +228,7 @@ Status MakeRoot(const std::string& path) {
   }
   if (errno != ENOENT) return PosixError(errno, "cannot open folder", path);
   const size_t slash = path.find_last_of('/', path.find_last_not_of('/'));
-  std::string parent = slash == path.npos ? "." : path.substr(0, slash);
-  if (parent.empty()) parent = "/";
+  const std::string parent = slash == path.npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
   ARROW_RETURN_NOT_OK(MakeRoot(parent));
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return PosixError(errno, "cannot make folder", path);
