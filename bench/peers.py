@@ -1,9 +1,11 @@
-"""The peers of bench/run.py, each in its own process: peers.py pylance|parquet FOLDER PARQUET THREADS.
+"""The peers of bench/run.py, each in its own process: peers.py pylance|parquet FOLDER THREADS.
 
-Reads one JSON list [operation, indices] per line and answers [seconds, rows]; seconds is null for what a peer does not
-do.
+Reads one JSON list [verb, arguments...] per line and answers {"seconds", "rows", "unsynced"} or {"error"}. Works by
+bench/works.py. A write is followed by syncs of what it wrote, for lake answers only for what is durable; "unsynced" is
+the time without them.
 """
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -23,93 +25,133 @@ def count(batches):
     return sum(batch.num_rows for batch in batches)
 
 
-class Pylance:
-    def __init__(self, folder, parquet):
-        self.folder, self.parquet = folder, parquet
-        self.path = folder / "pylance.lance"
-        self._write(self.path)
+class Peer:
+    def __init__(self, folder):
+        self.folder, self.sources = folder, {}
 
-    def _write(self, path):
-        file = pq.ParquetFile(self.parquet)
-        reader = pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches(1 << 16))
-        lance.write_dataset(reader, path)
-        sync_tree(path)
-
-    def run(self, operation, indices):
-        if operation == "write":
-            path = self.folder / "written.lance"
-            shutil.rmtree(path, ignore_errors=True)
-            return lambda: self._write(path) or 0
-        if operation == "append one row":
-            row = lance.dataset(self.path).take([0])
-
-            def append():
-                before = set(self.path.rglob("*"))
-                lance.write_dataset(row, self.path, mode="append")
-                for path in set(self.path.rglob("*")) - before:
-                    handle = os.open(path, os.O_RDONLY)
-                    os.fsync(handle)
-                    os.close(handle)
-                return 0
-            return append
-        columns = {"full scan": None, "one column": ["value"]}
-        if operation in columns:
-            return lambda: count(lance.dataset(self.path).scanner(columns=columns[operation]).to_batches())
-        limits = {"filter 0.1 %": 0.001, "filter 10 %": 0.1}
-        if operation in limits:
-            return lambda: count(lance.dataset(self.path).scanner(
-                columns=["id", "note"], filter=f"value < {limits[operation]}").to_batches())
-        if operation == "count with filter":
-            return lambda: lance.dataset(self.path).count_rows("counter < 500000") and 1
-        return lambda: lance.dataset(self.path).take(indices, columns=["id", "value", "note"]).num_rows
+    def load(self, source, path):
+        with pa.OSFile(path) as file:
+            self.sources[source] = pa.ipc.open_file(file).read_all()
+        return self.sources[source].num_rows
 
 
-class Parquet:
-    def __init__(self, folder, parquet):
-        self.folder, self.parquet = folder, parquet
-        self.connection = duckdb.connect(config={"threads": int(sys.argv[4])})
+class Pylance(Peer):
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.datasets = {}
 
-    def run(self, operation, indices):
-        if operation == "write":
-            def write():
-                target = self.folder / "written.parquet"
-                self.connection.execute(f"COPY (SELECT * FROM '{self.parquet}') TO '{target}' (FORMAT parquet)")
-                sync_tree(target)
-                return 0
-            return write
-        query = {
-            "full scan": "SELECT * FROM t",
-            "one column": "SELECT value FROM t",
-            "filter 0.1 %": "SELECT id, note FROM t WHERE value < 0.001",
-            "filter 10 %": "SELECT id, note FROM t WHERE value < 0.1",
-            "count with filter": "SELECT count(*) FROM t WHERE counter < 500000",
-        }.get(operation)
-        if query is None:
-            return None
-        query = query.replace("FROM t", f"FROM '{self.parquet}'")
-        return lambda: count(self.connection.execute(query).fetch_record_batch(1 << 16))
+    def path(self, table):
+        return self.folder / f"{table}.lance"
+
+    def dataset(self, table):
+        if table not in self.datasets:
+            self.datasets[table] = lance.dataset(self.path(table))
+        return self.datasets[table]
+
+    def write(self, table, source):
+        lance.write_dataset(self.sources[source], self.path(table))
+        yield
+        sync_tree(self.path(table))
+        return self.sources[source].num_rows
+
+    def open(self, table):
+        self.datasets[table] = lance.dataset(self.path(table))
+        return 0
+
+    def scan(self, table, columns, where):
+        names = None if columns == "*" else columns.split(",")
+        return count(self.dataset(table).scanner(columns=names, filter=where or None).to_batches())
+
+    def count(self, table, where):
+        return 0 if self.dataset(table).count_rows(where) else -1
+
+    def take(self, table, columns, rows):
+        names = None if columns == "*" else columns.split(",")
+        return self.dataset(table).take(rows, columns=names).num_rows
+
+    def sql(self, text):
+        return count(self.dataset("t").sql(text).build().to_batch_records())
+
+    def append(self, table, source):
+        lance.write_dataset(self.sources[source].slice(0, 1), self.path(table), mode="append")
+        return 1
+
+    def appends(self, table, source, threads, number):
+        def many(_):
+            for _ in range(number):
+                self.append(table, source)
+        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+            list(pool.map(many, range(threads)))
+        return threads * number
+
+    def many(self, table, source, number):
+        """A table of `number` + 1 fragments of one row."""
+        lance.write_dataset(self.sources[source].slice(0, 1), self.path(table))
+        for _ in range(number):
+            self.append(table, source)
+        return number + 1
+
+    def drop(self, table):
+        shutil.rmtree(self.path(table))
+        return 0
+
+
+class Parquet(Peer):
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.connection = duckdb.connect(config={"threads": int(sys.argv[3])})
+
+    def path(self, table):
+        return self.folder / f"{table}.parquet"
+
+    def write(self, table, source):
+        rows = self.sources[source]
+        self.connection.execute(f"COPY (SELECT * FROM rows) TO '{self.path(table)}' (FORMAT parquet, COMPRESSION zstd)")
+        yield
+        sync_tree(self.path(table))
+        return rows.num_rows
+
+    def view(self, table):
+        self.connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{self.path(table)}')")
+        return 0
+
+    def sql(self, text):
+        return count(self.connection.execute(text).fetch_record_batch(1 << 16))
+
+    def drop(self, table):
+        self.path(table).unlink()
+        return 0
+
+
+def timed(call):
+    begin = time.perf_counter()
+    result, unsynced = call(), None
+    if hasattr(result, "send"):
+        next(result)
+        unsynced = time.perf_counter() - begin
+        try:
+            next(result)
+        except StopIteration as stop:
+            result = stop.value
+    return {"seconds": time.perf_counter() - begin, "rows": result, "unsynced": unsynced}
 
 
 def main():
-    folder, parquet = pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
-    peer = {"pylance": Pylance, "parquet": Parquet}[sys.argv[1]](folder, parquet)
+    peer = {"pylance": Pylance, "parquet": Parquet}[sys.argv[1]](pathlib.Path(sys.argv[2]))
     for line in sys.stdin:
-        operation, indices = json.loads(line)
-        call = peer.run(operation, indices)
-        seconds, rows = None, 0
-        if call:
-            begin = time.perf_counter()
-            rows = call()
-            seconds = time.perf_counter() - begin
-        print(json.dumps([seconds, rows]), flush=True)
+        verb, *arguments = json.loads(line)
+        try:
+            answer = timed(lambda: getattr(peer, verb)(*arguments))
+        except Exception as error:  # the driver shows it
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":
     # Set before the libraries start their threads.
-    os.environ["LANCE_CPU_THREADS"] = os.environ["TOKIO_WORKER_THREADS"] = sys.argv[4]
+    os.environ["LANCE_CPU_THREADS"] = os.environ["TOKIO_WORKER_THREADS"] = sys.argv[3]
     os.environ.setdefault("LANCE_LOG", "error")
     import duckdb
     import lance
     import pyarrow as pa
-    import pyarrow.parquet as pq
     main()

@@ -1,15 +1,18 @@
 """Measures lake beside pylance and DuckDB on Parquet: same data, same machine, same run.
 
-Each system is one long-lived process that is told to do one operation and answers with its own time, so that neither
-start-up nor transport is measured. Repetitions interleave: one of each system, then the next round. All systems get the
-same number of threads and a warm page cache. Writes are followed by syncs in every system: lake does so by itself, for
-the peers the worker syncs the files that they wrote. Prints ratios of medians and keeps every time as JSON.
+Each system is one long-lived process that is told to do one work (bench/works.py) and answers with its own time, so that
+neither start-up nor transport is measured. Repetitions interleave: one of each system, then the next round. All systems
+get the same number of threads and a warm page cache. Writes are followed by syncs in every system: lake does so by
+itself, for the peers the worker syncs the files that they wrote; appends are the exception, their row says how. Prints
+the ratios of medians with the aim beside them (above 1 lake is faster) and keeps every time as JSON.
 
-Usage: bench/run.py --worker build/release/bin/lake_bench [--rows 2000000] [--repetitions 5] [--out FILE]
+Usage: bench/run.py --worker build/release/bin/lake_bench [--rows 5000000] [--works NAME;...] [--repetitions 5] [--out FILE]
 """
 
 import argparse
+import datetime
 import hashlib
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -23,68 +26,48 @@ import time
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+
+from data import main_table, vector_table
+from works import FRESH, TAKE, WORKS
 
 THREADS = 2
-TAKEN = 100
-OPERATIONS = ("write", "full scan", "one column", "filter 0.1 %", "filter 10 %", "count with filter", f"take {TAKEN}",
-              "append one row")
 
 
-def make_table(rows, seed=20261129):
-    rng = np.random.default_rng(seed)
-    vectors = pa.FixedSizeListArray.from_arrays(pa.array(rng.random(rows * 16, dtype=np.float32)), 16)
-    return pa.table({
-        "id": pa.array(np.arange(rows, dtype=np.int64)),
-        "device": pa.array(np.char.add("device-", rng.integers(0, 500, rows).astype(str))),
-        "value": pa.array(rng.random(rows)),
-        "counter": pa.array(rng.integers(0, 1_000_000, rows, dtype=np.int32)),
-        "note": pa.array([hashlib.blake2b(str(i).encode(), digest_size=12).hexdigest() for i in range(rows)]),
-        "at": pa.array(np.arange(rows, dtype=np.int64) * 1000, pa.timestamp("us")),
-        "vector": vectors,
-    })
-
-
-# --- the systems ---------------------------------------------------------------------------------------------
+class Failed(Exception):
+    """A system could not do what it was told."""
 
 
 class LakeSystem:
-    name = "lake"
-    # Parquet has no lists of fixed size: DuckDB reads them as lists of any.
-    SOURCE = "SELECT * REPLACE (vector::FLOAT[16] AS vector) FROM read_parquet('{}')"
+    """lake in bench/worker.cc. Also measures what is made of its own calls: pread, rounds of syncs."""
 
-    def __init__(self, worker, folder, parquet):
-        self.parquet = parquet
-        self.tables = 0
+    name = "lake"
+
+    def __init__(self, worker, folder):
+        self.folder = folder
         self.process = subprocess.Popen([worker, folder / "lake", str(THREADS)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         self.do("sql", "CREATE SCHEMA bench")
-        self.do("sql", "CREATE TABLE bench.t AS " + self.SOURCE.format(parquet))
 
     def do(self, *fields):
         self.process.stdin.write("\t".join(map(str, fields)) + "\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline().rstrip("\n").split("\t")
         if answer[0] != "ok":
-            sys.exit(f"lake: {' '.join(map(str, fields))[:200]}: {' '.join(answer[1:]) or 'the worker died'}")
-        return float(answer[1]), int(answer[2])
+            raise Failed(f"lake: {' '.join(map(str, fields))[:200]}: {' '.join(answer[1:]) or 'the worker died'}")
+        seconds, rows, size, synced, rounds, files = map(float, answer[1:])
+        return {"seconds": seconds, "rows": int(rows), "bytes": int(size), "sync_seconds": synced, "sync_rounds": int(rounds),
+                "sync_files": int(files)}
 
-    def run(self, operation, indices):
-        if operation == "write":
-            self.tables += 1
-            seconds, _ = self.do("sql", f"CREATE TABLE bench.w{self.tables} AS " + self.SOURCE.format(self.parquet))
-            self.do("sql", f"DROP TABLE bench.w{self.tables}")
-            return seconds, 0
-        if operation.startswith("take"):
-            return self.do("take", "bench.t", "id,value,note", ",".join(map(str, indices)))
-        return self.do("sql", {
-            "full scan": "SELECT * FROM bench.t",
-            "one column": "SELECT value FROM bench.t",
-            "filter 0.1 %": "SELECT id, note FROM bench.t WHERE value < 0.001",
-            "filter 10 %": "SELECT id, note FROM bench.t WHERE value < 0.1",
-            "count with filter": "SELECT count(*) FROM bench.t WHERE counter < 500000",
-            "append one row": "INSERT INTO bench.t SELECT * FROM bench.t LIMIT 1",
-        }[operation])
+    def drop(self, table):
+        self.do("sql", f"DROP TABLE {table}")
+
+    def fresh(self, number):
+        return f"bench.fresh{number}"
+
+    def table_folder(self, table):
+        """Where the newest table of the lakehouse with this name lies."""
+        folders = (self.folder / "lake" / "tables" / table.replace(".", "/")).glob("*.lance")
+        return max(folders, key=lambda folder: folder.stat().st_mtime)
 
     def close(self):
         self.process.stdin.close()
@@ -94,37 +77,131 @@ class LakeSystem:
 class PeerSystem:
     """A peer in a process of its own: bench/peers.py."""
 
-    def __init__(self, name, folder, parquet):
-        self.name = name
-        self.process = subprocess.Popen(
-            [sys.executable, pathlib.Path(__file__).with_name("peers.py"), name, folder, parquet, str(THREADS)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, name, folder):
+        self.name, self.folder = name, folder
+        self.process = subprocess.Popen([sys.executable, pathlib.Path(__file__).with_name("peers.py"), name, folder, str(THREADS)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def run(self, operation, indices):
-        self.process.stdin.write(json.dumps([operation, indices]) + "\n")
+    def do(self, *step):
+        self.process.stdin.write(json.dumps(step, default=str) + "\n")
         self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer:
-            sys.exit(f"{self.name}: {operation}: the worker died")
-        return json.loads(answer)
+        line = self.process.stdout.readline()
+        answer = json.loads(line) if line else {"error": "the worker died"}
+        if "error" in answer:
+            raise Failed(f"{self.name}: {str(step)[:200]}: {answer['error']}")
+        return answer
+
+    def drop(self, table):
+        self.do("drop", table)
+
+    def fresh(self, number):
+        return f"fresh{number}"
 
     def close(self):
         self.process.stdin.close()
         self.process.wait()
 
 
-# --- import of one file ----------------------------------------------------------------------------------------
+def tree_size(folder):
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+class Bench:
+    def __init__(self, arguments, folder):
+        self.arguments, self.folder = arguments, folder
+        self.lake = LakeSystem(arguments.worker, folder)
+        self.peers = {name: PeerSystem(name, folder) for name in ("pylance", "parquet")}
+        self.rng = np.random.default_rng(7)
+        self.number = 0
+        self.report, self.sizes = {}, {}
+
+    def prepare(self):
+        """Loads the data into each system and makes the tables that works read."""
+        lake, pylance, parquet = self.lake, self.peers["pylance"], self.peers["parquet"]
+        tables = {"t": main_table(self.arguments.rows), "vectors": vector_table(max(self.arguments.rows // 25, 1))}
+        for name, table in tables.items():
+            path = self.folder / f"{name}.arrow"
+            with pa.ipc.new_file(path, table.schema) as file:
+                file.write_table(table, max_chunksize=1 << 16)
+            for system in (lake, pylance) if name == "vectors" else (lake, pylance, parquet):
+                system.do("load", name, path)
+            lake.do("write", f"bench.{name}", name)
+            pylance.do("write", name, name)
+            path.unlink()
+            self.sizes[name] = {"arrow": table.nbytes, "lake": tree_size(lake.table_folder(f"bench.{name}")),
+                                "pylance": tree_size(self.folder / f"{name}.lance")}
+        parquet.do("write", "t", "t")
+        parquet.do("view", "t")
+        self.sizes["t"]["parquet"] = (self.folder / "t.parquet").stat().st_size
+        # Both engines open and scan one table of many fragments, upstream's.
+        pylance.do("many", "many", "t", 200)
+        lake.do("sql", "CREATE TABLE bench.a AS SELECT * FROM bench.t LIMIT 1")
+        pylance.do("many", "a", "t", 0)
+
+    def step(self, system, step, rows):
+        """One repetition of a step; what it made is removed."""
+        fresh = None
+        if FRESH in step:
+            self.number += 1
+            fresh = system.fresh(self.number)
+        many = str(self.folder / "many.lance")
+        filled = []
+        for part in step:
+            part = fresh if part == FRESH else many if part == "<many>" else part
+            if part == TAKE:
+                part = ",".join(map(str, rows)) if system is self.lake else rows
+            filled.append(part)
+        answer = system.do(*filled)
+        if fresh:
+            system.drop(fresh)
+        return answer
+
+    def reference(self, name, step, last):
+        """What lake's own process measures to hold a work against."""
+        if name == "pread":
+            return self.lake.do(*step)
+        files = -(-last["sync_files"] // max(last["sync_rounds"], 1))
+        answer = self.lake.do("sync", self.folder / "round", files)
+        return {"seconds": 2 * answer["sync_seconds"], "rows": None, "files": files}
+
+    def measure(self, work):
+        kept = {"load_before": os.getloadavg()[0], "times": {}, "answers": {}}
+        problems = []
+        # The first round only warms up.
+        for repetition in range(self.arguments.repetitions * work.times + 1):
+            rows = [int(i) for i in self.rng.integers(0, self.arguments.rows, work.takes)]
+            answers = {"lake": self.step(self.lake, work.lake, rows)}
+            for name, step in work.peers.items():
+                answers[name] = (self.step(self.peers[name], step, rows) if name in self.peers
+                                 else self.reference(name, step, answers["lake"]))
+            counts = {name: answer["rows"] for name, answer in answers.items() if name in ("lake", "pylance", "parquet")}
+            if work.lake[0] != "count" and len(set(counts.values()) - {0}) > 1:
+                problems.append(f"{work.name}: different numbers of rows: {counts}")
+            if not repetition:
+                continue
+            for name, answer in answers.items():
+                seconds = answer["seconds"] - (answer["sync_seconds"] if name == "lake" and work.without_syncs else 0)
+                kept["times"].setdefault(name, []).append(seconds)
+                kept["answers"].setdefault(name, []).append(answer)
+        kept["load_after"] = os.getloadavg()[0]
+        self.report[work.name] = kept
+        return kept, problems
+
+    def close(self):
+        for system in (self.lake, *self.peers.values()):
+            system.close()
 
 
 def measure_import(lake, folder, size, repetitions):
+    """Import of one file, beside hashing and copying it."""
     source = folder / "source.bin"
     with open(source, "wb") as file:
         block = np.random.default_rng(1).bytes(1 << 24)
-        for _ in range(size >> 24):
-            file.write(block)
+        for _ in range(max(size >> 24, 1)):
+            file.write(block[:size])
     times = {"lake": [], "hash": [], "copy and fsync": []}
     for _ in range(repetitions):
-        times["lake"].append(lake.do("import", source)[0])
+        times["lake"].append(lake.do("import", source)["seconds"])
         begin = time.perf_counter()
         with open(source, "rb") as file:
             hashlib.file_digest(file, "sha256")
@@ -139,62 +216,89 @@ def measure_import(lake, folder, size, repetitions):
     return times
 
 
-# ------------------------------------------------------------------------------------------------------------------
+def print_times(name, times, against=None, aim=None):
+    medians = {system: statistics.median(values) for system, values in times.items()}
+    ours = medians.pop("lake")
+    verdict = ""
+    if against:
+        ratio = medians[against] / ours
+        verdict = f"{ratio:6.2f} x {against}, aim {aim:.2f}: {'ok' if ratio >= aim else 'below'}"
+    others = "   ".join(f"{system} {seconds * 1e3:.2f} ms ({seconds / ours:.2f})" for system, seconds in medians.items())
+    print(f"{name:<52} {ours * 1e3:>9.2f} ms   {verdict:<44} {others}", flush=True)
 
 
-def main():
+def chosen_works(names):
+    if not names:
+        return WORKS, True
+    wanted = [name.strip() for name in names.split(";") if name.strip()]
+    works = [work for work in WORKS if any(work.name.startswith(name) for name in wanted)]
+    if not works and "import" not in wanted:
+        sys.exit(f"no work starts with: {names}; there are: {'; '.join(work.name for work in WORKS)}; import")
+    return works, "import" in wanted
+
+
+def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worker", type=pathlib.Path, required=True)
-    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--works", help="only the works whose names start with one of these, separated by semicolons")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--import-mib", type=int, default=1024)
     parser.add_argument("--folder", type=pathlib.Path, help="where to work; default: a temporary folder beside build/")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/bench.json"))
     arguments = parser.parse_args()
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    return arguments
 
+
+def machine():
+    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
+                 platform.machine())
+    return {"processor": model, "cores": os.cpu_count(), "kernel": platform.release(),
+            "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)}
+
+
+def main():
+    arguments = parse_arguments()
+    works, with_import = chosen_works(arguments.works)
+    report = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "command": sys.argv,
+              "rows": arguments.rows, "repetitions": arguments.repetitions, "threads": THREADS, "machine": machine(),
+              "versions": {name: importlib.metadata.version(name) for name in ("pylance", "duckdb", "pyarrow")}}
+    problems = []
     with tempfile.TemporaryDirectory(dir=arguments.folder or arguments.out.parent) as name:
-        folder = pathlib.Path(name)
-        parquet = folder / "source.parquet"
-        pq.write_table(make_table(arguments.rows), parquet, row_group_size=1 << 17)
-        systems = [LakeSystem(arguments.worker, folder, parquet), PeerSystem("pylance", folder, parquet),
-                   PeerSystem("parquet", folder, parquet)]
-        rng = np.random.default_rng(7)
-        times, wrong = {}, []
-        for operation in OPERATIONS:
-            for repetition in range(arguments.repetitions + 1):
-                indices = [int(i) for i in rng.integers(0, min(arguments.rows, 100_000), TAKEN)]
-                counts = {}
-                for system in systems:
-                    seconds, counts[system.name] = system.run(operation, indices)
-                    # The first round only warms up.
-                    if repetition and seconds is not None:
-                        times.setdefault(operation, {}).setdefault(system.name, []).append(seconds)
-                if len({count for count in counts.values() if count}) > 1:
-                    wrong.append(f"{operation}: different numbers of rows: {counts}")
-        times["import of one file"] = measure_import(systems[0], folder, arguments.import_mib << 20,
-                                                     arguments.repetitions)
-        for system in systems:
-            system.close()
-
-    report = {"rows": arguments.rows, "repetitions": arguments.repetitions, "threads": THREADS,
-              "import_mib": arguments.import_mib, "machine": platform.processor() or platform.machine(),
-              "cores": os.cpu_count(), "times": times}
+        bench = Bench(arguments, pathlib.Path(name))
+        try:
+            bench.prepare()
+            print(f"{'work':<52} {'lake':>12}   {'ratio of medians (above 1: lake is faster)':<44} others")
+            for work in works:
+                if work.lake is None:
+                    print(f"{work.name:<52} {'not yet':>12}")
+                    continue
+                kept, wrong = bench.measure(work)
+                problems += wrong
+                print_times(work.name, kept["times"], work.against, work.aim)
+            if with_import:
+                times = measure_import(bench.lake, bench.folder, arguments.import_mib << 20, arguments.repetitions)
+                print_times("import of one file", times)
+                bench.report["import of one file"] = {"times": times}
+            report |= {"works": bench.report, "sizes": bench.sizes}
+            print_sizes(bench.sizes)
+        except Failed as failure:
+            problems.append(str(failure))
+        finally:
+            bench.close()
     arguments.out.write_text(json.dumps(report, indent=1))
-    print_report(times)
     print(f"every time: {arguments.out}")
-    for line in wrong:
+    for line in problems:
         print(f"error: {line}")
-    return 1 if wrong else 0
+    return 1 if problems else 0
 
 
-def print_report(times):
-    print(f"{'operation':<20} {'lake':>10}   others (ratio of medians: above 1, lake is slower)")
-    for operation, by_system in times.items():
-        median = {name: statistics.median(values) for name, values in by_system.items()}
-        ours = median.pop("lake")
-        others = "   ".join(f"{name} {seconds * 1e3:.1f} ms ({ours / seconds:.2f})" for name, seconds in median.items())
-        print(f"{operation:<20} {ours * 1e3:>7.1f} ms   {others}")
+def print_sizes(sizes):
+    for table, by_system in sizes.items():
+        ratio = by_system["lake"] / by_system["pylance"]
+        text = ", ".join(f"{system} {size / 1e6:.1f} MB" for system, size in by_system.items())
+        print(f"{'size of ' + table:<52} {ratio:>9.3f} x pylance, aim at most 1.05: {'ok' if ratio <= 1.05 else 'above'}   {text}")
 
 
 if __name__ == "__main__":

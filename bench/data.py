@@ -1,0 +1,31 @@
+"""The data of the benchmark, the same in each run."""
+
+import numpy as np
+import pyarrow as pa
+
+RND_MAX = 1 << 40
+DIMENSION = 128
+LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", np.uint8)
+
+
+def main_table(rows):
+    """id, rnd (random int64), f64, low (100 strings), str24 (20 to 28 random letters), n32 (10 % null), ts (ascending)."""
+    rng = np.random.default_rng(20261129)
+    low = pa.array([f"category-{i:03d}" for i in range(100)]).take(pa.array(rng.integers(0, 100, rows)))
+    offsets = np.zeros(rows + 1, np.int32)
+    np.cumsum(rng.integers(20, 29, rows), out=offsets[1:])
+    letters = LETTERS[rng.integers(0, len(LETTERS), offsets[-1], dtype=np.uint8)]
+    return pa.table({
+        "id": np.arange(rows, dtype=np.int64),
+        "rnd": rng.integers(0, RND_MAX, rows),
+        "f64": rng.random(rows),
+        "low": low,
+        "str24": pa.StringArray.from_buffers(rows, pa.py_buffer(offsets), pa.py_buffer(letters)),
+        "n32": pa.array(rng.integers(0, 2**31 - 1, rows).astype(np.int32), mask=rng.random(rows) < 0.1),
+        "ts": pa.array((1_700_000_000_000_000 + np.cumsum(rng.integers(0, 2_000_000, rows))).astype("datetime64[us]")),
+    })
+
+
+def vector_table(rows):
+    vectors = np.random.default_rng(7).standard_normal(rows * DIMENSION, dtype=np.float32)
+    return pa.table({"vec": pa.FixedSizeListArray.from_arrays(pa.array(vectors), DIMENSION)})

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <arrow/type_fwd.h>
+
+#include "lake/commit/lakehouse.h"
+#include "lake/query/engine.h"
+
+namespace lake::bench {
+
+/// What an operation did, beside the time that it took.
+struct Answer {
+  int64_t rows = 0;
+  /// Bytes that the operation moved, where that is what it is about.
+  uint64_t bytes = 0;
+};
+
+/// Lake's operations by name, in one process that keeps tables open. A TABLE is "namespace.name" in
+/// the lakehouse, or the path of a dataset.
+///
+///   load    SOURCE PATH              reads an Arrow IPC file into memory
+///   write   TABLE SOURCE             creates the table from what was loaded
+///   sql     TEXT                     runs it and reads all rows
+///   open    TABLE                    opens the dataset anew
+///   scan    TABLE COLUMNS FILTER     reads and drops all batches; "*" for all columns, "" for no
+///                                    filter, else "column<number"
+///   count   TABLE FILTER
+///   take    TABLE COLUMNS INDEX,...  by position in the table
+///   append  TABLE SOURCE             the first row of what was loaded
+///   appends TABLE SOURCE THREADS N   N such appends by each of THREADS threads
+///   pread   TABLE                    the bytes of its data files, into buffers that are used again
+///   sync    FOLDER COUNT             makes COUNT small files durable in one round
+///   import  PATH                     uploads a file into the stage
+class Worker {
+ public:
+  static Result<std::unique_ptr<Worker>> Open(const std::string& data_dir, int threads);
+
+  /// Runs one operation. kInvalidArgument for one that there is not.
+  Result<Answer> Run(const std::vector<std::string>& fields);
+
+ private:
+  Result<std::shared_ptr<const commit::OpenTable>> OpenByName(const std::string& table);
+  /// Kept open.
+  Result<std::shared_ptr<table::Dataset>> DatasetOf(const std::string& table);
+
+  Result<Answer> Load(const std::string& source, const std::string& path);
+  Result<Answer> Write(const std::string& table, const std::string& source);
+  Result<Answer> Sql(const std::string& text);
+  Result<Answer> OpenAnew(const std::string& table);
+  Result<Answer> Scan(const std::string& table, const std::string& columns,
+                      const std::string& filter);
+  Result<Answer> Count(const std::string& table, const std::string& filter);
+  Result<Answer> Take(const std::string& table, const std::string& columns,
+                      const std::string& indices);
+  Result<Answer> Append(const std::string& table, const std::string& source);
+  Result<Answer> Appends(const std::string& table, const std::string& source, int threads,
+                         int count);
+  Result<Answer> Pread(const std::string& table);
+  Result<Answer> Sync(const std::string& folder, int count);
+  Result<Answer> Import(const std::string& path);
+
+  Context context_;
+  int threads_ = 1;
+  catalog::Principal principal_;
+  std::shared_ptr<commit::Lakehouse> lakehouse_;
+  std::unique_ptr<query::Engine> engine_;
+  std::unique_ptr<query::Session> session_;
+  std::map<std::string, std::shared_ptr<arrow::Table>> sources_;
+  std::map<std::string, std::shared_ptr<table::Dataset>> datasets_;
+};
+
+std::vector<std::string> Split(const std::string& text, char separator);
+
+}  // namespace lake::bench
