@@ -1,6 +1,6 @@
 // Writes the first inputs of the fuzz targets: lake_make_corpus FOLDER
 //
-// FOLDER/<target>/ gets the fixtures of lake/format/testdata/, taken apart into what each target is
+// FOLDER/<target>/ gets the fixtures of tests/fixtures/files/, taken apart into what each target is
 // fed with. The corpus in this folder was made so; inputs that once crashed a target are added by
 // hand.
 
@@ -87,7 +87,9 @@ void AddPage(const CorpusWriter& corpus, const std::string& name, const std::str
 void AddFixture(const CorpusWriter& corpus, const Fixture& fixture) {
   const std::string& bytes = fixture.bytes;
   corpus.Add("container_fuzzer", fixture.name, bytes);
-  const auto reader = OpenBytes(bytes).ValueOrDie();
+  const auto opened = OpenBytes(bytes);
+  if (!opened.ok()) return;
+  const auto& reader = *opened;
   const std::string_view file = bytes;
   const FileFooter footer =
       FileFooter::DecodeFrom(file.substr(file.size() - kFooterSize), file.size(), "").ValueOrDie();

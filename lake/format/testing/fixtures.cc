@@ -13,6 +13,7 @@
 #include <arrow/memory_pool.h>
 #include <arrow/record_batch.h>
 #include <arrow/table.h>
+#include <boost/json.hpp>
 #include <fmt/core.h>
 
 #include "lake/storage/memory_store.h"
@@ -20,9 +21,7 @@
 namespace lake::format {
 namespace {
 
-std::filesystem::path Folder() {
-  return std::filesystem::path(LAKE_SOURCE_DIR) / "lake/format/testdata";
-}
+std::filesystem::path Folder() { return std::filesystem::path(LAKE_SOURCE_DIR) / "tests/fixtures"; }
 
 [[noreturn]] void Fail(const std::string& text) {
   fmt::print(stderr, "fixtures: {}\n", text);
@@ -42,21 +41,40 @@ Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(const std::filesystem::path
   return table->CombineChunksToBatch();
 }
 
+std::vector<std::string> Texts(const boost::json::object& expect, std::string_view key) {
+  std::vector<std::string> texts;
+  if (const auto* found = expect.if_contains(key)) {
+    for (const auto& text : found->as_array()) texts.emplace_back(text.as_string());
+  }
+  return texts;
+}
+
+// A folder is called <name>_<pylance version>_<file version>.
+Fixture LoadOne(const std::filesystem::path& folder, bool with_rows) {
+  Fixture fixture;
+  const auto expect = boost::json::parse(ReadFile(folder / "expect.json")).as_object();
+  fixture.writer = expect.at("pylance").as_string();
+  const std::string version(expect.at("file_version").as_string());
+  const std::string end = "_" + fixture.writer + "_" + version;
+  fixture.name = folder.filename().string();
+  if (!fixture.name.ends_with(end)) Fail(folder.string() + " is not called ..." + end);
+  fixture.name.resize(fixture.name.size() - end.size());
+  fixture.name += "-" + version;
+  fixture.bytes = ReadFile(folder / "file.lance");
+  fixture.contains = Texts(expect, "contains");
+  fixture.refused = Texts(expect, "refused");
+  if (with_rows) {
+    auto rows = ReadRows(folder / "rows.arrow");
+    if (!rows.ok()) Fail(rows.status().ToString());
+    fixture.rows = *std::move(rows);
+  }
+  return fixture;
+}
+
 std::vector<Fixture> Load(const std::filesystem::path& folder, bool with_rows) {
   std::vector<Fixture> fixtures;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() != ".lance") continue;
-    Fixture fixture;
-    fixture.name = entry.path().filename().string();
-    fixture.name.resize(fixture.name.find(".pylance-"));
-    fixture.bytes = ReadFile(entry.path());
-    if (with_rows) {
-      auto path = entry.path();
-      auto rows = ReadRows(path.replace_extension(".arrow"));
-      if (!rows.ok()) Fail(rows.status().ToString());
-      fixture.rows = *std::move(rows);
-    }
-    fixtures.push_back(std::move(fixture));
+    fixtures.push_back(LoadOne(entry.path(), with_rows));
   }
   if (fixtures.empty()) Fail("there are none in " + folder.string());
   std::sort(fixtures.begin(), fixtures.end(),
@@ -101,7 +119,8 @@ class CappedPool : public arrow::MemoryPool {
 }  // namespace
 
 const std::vector<Fixture>& Fixtures() {
-  static const std::vector<Fixture>* const fixtures = new std::vector(Load(Folder(), true));
+  static const std::vector<Fixture>* const fixtures =
+      new std::vector(Load(Folder() / "files", true));
   return *fixtures;
 }
 

@@ -12,21 +12,26 @@
 
 namespace lake::format {
 
-/// A small Lance file that upstream wrote (lake/format/testdata/make_fixtures.py), and what it
-/// holds.
+/// A small Lance file that upstream wrote (tests/fixtures/), and what it holds.
 struct Fixture {
-  /// Name without version of the writer and ending, such as "flat-2.2".
+  /// Name and file version, such as "flat-2.2".
   std::string name;
+  /// The version of pylance that wrote it.
+  std::string writer;
   /// The file's bytes.
   std::string bytes;
-  /// The rows that must be read from it, in one batch; null for a file that must be refused.
+  /// The rows that upstream reads from it, in one batch; null for a file that must be refused.
   std::shared_ptr<arrow::RecordBatch> rows;
+  /// Texts that must stand in the description of some page.
+  std::vector<std::string> contains;
+  /// For a file that must be refused: texts that must stand in the error.
+  std::vector<std::string> refused;
 };
 
-/// All fixtures in lake/format/testdata/, by name. Ends the process if one is missing or broken.
+/// All fixtures in tests/fixtures/files/, by name. Ends the process if one is missing or broken.
 const std::vector<Fixture>& Fixtures();
 
-/// The fixtures that must be refused by name.
+/// The fixtures that must be refused by name: tests/fixtures/refused/.
 const std::vector<Fixture>& RefusedFixtures();
 
 /// REQUIRES: there is one of that name.
