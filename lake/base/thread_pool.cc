@@ -49,6 +49,11 @@ ThreadPool* IoThreadPool() {
   return pool;
 }
 
+ThreadPool* CpuThreadPool() {
+  static ThreadPool* pool = new ThreadPool(std::max(1u, std::thread::hardware_concurrency()));
+  return pool;
+}
+
 namespace {
 
 struct ParallelState {

@@ -40,6 +40,10 @@ class ThreadPool {
 /// Tasks on it never wait for other tasks on it.
 ThreadPool* IoThreadPool();
 
+/// The pool for computing, one thread per core, made at first use. Tasks on it never wait for other
+/// tasks on it, nor for storage.
+ThreadPool* CpuThreadPool();
+
 /// Runs `task(0)` .. `task(count - 1)`, on `pool` where it has room and on the calling thread, and
 /// returns when all have ended: OK, or the error of the lowest index. All tasks run even if one
 /// fails.

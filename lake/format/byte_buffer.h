@@ -11,12 +11,14 @@
 #include <type_traits>
 #include <utility>
 
+#include "lake/format/block_cache.h"
+
 namespace lake::format {
 
-/// Bytes that grow at the end, for building pages. Grown bytes are not cleared, and large buffers
-/// grow in place where the allocator can (realloc), which std::vector cannot do. kSlack bytes
-/// behind the end may be read, so that kernels can load whole words. Throws std::bad_alloc.
-/// Movable, not copyable.
+/// Bytes that grow at the end, for building pages. Grown bytes are not cleared, and the memory of
+/// large buffers is used again by the next (BlockCache), neither of which std::vector can do.
+/// kSlack bytes behind the end may be read, so that kernels can load whole words. Throws
+/// std::bad_alloc. Movable, not copyable.
 class ByteBuffer {
  public:
   static constexpr size_t kSlack = 8;
@@ -28,7 +30,7 @@ class ByteBuffer {
     swap(moved);
     return *this;
   }
-  ~ByteBuffer() { std::free(data_); }
+  ~ByteBuffer() { BlockCache::Free(data_, capacity_); }
 
   uint8_t* data() { return data_; }
   const uint8_t* data() const { return data_; }
@@ -69,12 +71,7 @@ class ByteBuffer {
   void Truncate(size_t size) { size_ = size; }
 
   void Reserve(size_t size) {
-    if (size + kSlack <= capacity_) return;
-    const size_t wanted = std::max(size + kSlack, capacity_ + capacity_ / 2);
-    void* const grown = std::realloc(data_, std::max<size_t>(wanted, 64));
-    if (grown == nullptr) throw std::bad_alloc();
-    data_ = static_cast<uint8_t*>(grown);
-    capacity_ = std::max<size_t>(wanted, 64);
+    if (size + kSlack > capacity_) Grow(size + kSlack);
   }
 
   /// The bytes as values of T; a rest smaller than a T is left out.
@@ -90,6 +87,22 @@ class ByteBuffer {
   std::string_view view() const { return {reinterpret_cast<const char*>(data_), size_}; }
 
  private:
+  void Grow(size_t least) {
+    size_t wanted = std::max({least, capacity_ + capacity_ / 2, size_t{64}});
+    void* grown;
+    if (wanted < BlockCache::kSmallestBlock) {
+      grown = std::realloc(data_, wanted);
+      if (grown == nullptr) throw std::bad_alloc();
+    } else {
+      grown = BlockCache::Allocate(&wanted);
+      if (grown == nullptr) throw std::bad_alloc();
+      if (size_ != 0) std::memcpy(grown, data_, size_);
+      BlockCache::Free(data_, capacity_);
+    }
+    data_ = static_cast<uint8_t*>(grown);
+    capacity_ = wanted;
+  }
+
   void swap(ByteBuffer& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);

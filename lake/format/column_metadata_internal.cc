@@ -88,6 +88,11 @@ void EncodeAny(std::string_view type, const google::protobuf::MessageLite& messa
   out->mutable_direct()->set_encoding(any.SerializeAsString());
 }
 
+Status Append(const pb::ColumnMetadata& message, std::string* out) {
+  if (message.AppendToString(out)) return Status::OK();
+  return Error(ErrorCode::kInternal, "column metadata could not be serialized");
+}
+
 }  // namespace
 
 Result<ColumnMetadata> ColumnMetadata::DecodeFrom(std::string_view bytes, uint64_t limit,
@@ -118,28 +123,39 @@ Result<ColumnMetadata> ColumnMetadata::DecodeFrom(std::string_view bytes, uint64
   return column;
 }
 
+// Protobuf messages written one behind the other are one message, so pages can be encoded one by
+// one.
+Status PageMetadata::EncodeTo(std::string* out) const {
+  pb::ColumnMetadata message;
+  pb::ColumnMetadata::Page* const page = message.add_pages();
+  for (const ByteRange& buffer : buffers) {
+    page->add_buffer_offsets(buffer.offset);
+    page->add_buffer_sizes(buffer.length);
+  }
+  page->set_length(num_rows);
+  page->set_priority(first_row);
+  EncodeAny(kPageLayoutType, layout, page->mutable_encoding());
+  return Append(message, out);
+}
+
 Status ColumnMetadata::EncodeTo(std::string* out) const {
+  std::string encoded_pages;
+  for (const PageMetadata& page : pages) ARROW_RETURN_NOT_OK(page.EncodeTo(&encoded_pages));
+  return EncodeTo(encoded_pages, buffers, out);
+}
+
+Status ColumnMetadata::EncodeTo(std::string_view encoded_pages, std::span<const ByteRange> buffers,
+                                std::string* out) {
   pb::ColumnMetadata message;
   pb::ColumnEncoding column_encoding;
   column_encoding.mutable_values();
   EncodeAny(kColumnEncodingType, column_encoding, message.mutable_encoding());
-  for (const PageMetadata& page : pages) {
-    pb::ColumnMetadata::Page* page_message = message.add_pages();
-    for (const ByteRange& buffer : page.buffers) {
-      page_message->add_buffer_offsets(buffer.offset);
-      page_message->add_buffer_sizes(buffer.length);
-    }
-    page_message->set_length(page.num_rows);
-    page_message->set_priority(page.first_row);
-    EncodeAny(kPageLayoutType, page.layout, page_message->mutable_encoding());
-  }
   for (const ByteRange& buffer : buffers) {
     message.add_buffer_offsets(buffer.offset);
     message.add_buffer_sizes(buffer.length);
   }
-  if (!message.AppendToString(out)) {
-    return Error(ErrorCode::kInternal, "column metadata could not be serialized");
-  }
+  ARROW_RETURN_NOT_OK(Append(message, out));
+  out->append(encoded_pages);
   return Status::OK();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@ struct PageMetadata {
   /// Number of the page's first row in the file.
   uint64_t first_row = 0;
   pb::PageLayout layout;
+
+  /// Appends what stands for this page in its column's block.
+  Status EncodeTo(std::string* out) const;
 };
 
 /// A column's metadata block. Layout: docs/format/file.md.
@@ -35,6 +39,9 @@ struct ColumnMetadata {
                                            uint64_t num_rows);
   /// Appends the block.
   Status EncodeTo(std::string* out) const;
+  /// Appends the block of a column whose pages are encoded already.
+  static Status EncodeTo(std::string_view encoded_pages, std::span<const ByteRange> buffers,
+                         std::string* out);
 
   /// Bytes that this object takes in memory, about.
   size_t MemoryUse() const;

@@ -10,8 +10,11 @@
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
+#include "lake/base/thread_pool.h"
+#include "lake/format/block_cache.h"
 #include "lake/format/column_metadata_internal.h"
 #include "lake/format/container.h"
+#include "lake/format/encode_queue.h"
 #include "lake/format/page_builder.h"
 #include "lake/format/page_encoder_internal.h"
 #include "lake/format/row_check.h"
@@ -24,6 +27,9 @@ constexpr uint64_t kSmallestPage = 64 * 1024;
 // Upstream's own limit; its readers were not made for larger ones.
 constexpr uint64_t kLargestPage = 32ull << 20;
 
+// What a page that waits to be written takes beside its bytes.
+constexpr uint64_t kTaskBytes = 4096;
+
 // A column of the file: one leaf of the schema.
 struct LeafColumn {
   LeafColumn(std::string path_arg, const ValueShape& type)
@@ -35,7 +41,8 @@ struct LeafColumn {
   int child = -1;
   int32_t field_id = -1;
   PageBuilder builder;
-  ColumnMetadata metadata;
+  // The metadata of the pages so far, encoded: a message takes many times the memory.
+  std::string pages;
 };
 
 // An array with its struct around it, null if there is none.
@@ -63,23 +70,30 @@ class FileWriterImpl final : public FileWriter {
         store_(std::move(store)),
         key_(key),
         schema_(std::move(schema)),
-        max_buffered_bytes_(options.max_buffered_bytes),
+        most_queued_bytes_(options.max_buffered_bytes / 4),
+        most_built_bytes_(options.max_buffered_bytes - most_queued_bytes_),
         page_bytes_(std::min({options.target_page_bytes, kLargestPage,
-                              std::max(options.max_buffered_bytes / 4, kSmallestPage)})) {}
+                              std::max(options.max_buffered_bytes / 4, kSmallestPage)})),
+        blocks_(most_queued_bytes_),
+        queue_(CpuThreadPool()) {}
 
   Status Start();
 
   Status Write(const arrow::RecordBatch& batch) override;
   uint64_t num_rows() const override { return num_rows_; }
-  uint64_t estimated_size() const override { return object_->position() + buffered_bytes_; }
+  uint64_t estimated_size() const override {
+    return object_->position() + built_bytes_ + queue_.bytes();
+  }
   Result<WrittenFile> Finish() override;
 
  private:
   Status AddLeaves();
   Result<std::vector<LeafArray>> CheckBatch(const arrow::RecordBatch& batch);
   Status AppendLeaf(LeafColumn* leaf, const LeafArray& array);
-  Status WritePage(LeafColumn* leaf);
-  /// Writes the largest pages until no more than `bytes` are buffered.
+  Status ClosePage(LeafColumn* leaf);
+  Status WritePage(LeafColumn* leaf, PageMetadata metadata, EncodedPage* encoded);
+  Status FinishQueued();
+  /// Closes the largest pages until no more than `bytes` are being built.
   Status Relieve(uint64_t bytes);
   Status Reserve();
   Result<ByteRange> WriteBuffer(std::string_view bytes);
@@ -90,16 +104,22 @@ class FileWriterImpl final : public FileWriter {
   const std::shared_ptr<storage::ObjectStore> store_;
   const std::string key_;
   const Schema schema_;
-  const uint64_t max_buffered_bytes_;
+  // Of what may be buffered, the part that is being encoded and the part still being built.
+  const uint64_t most_queued_bytes_;
+  const uint64_t most_built_bytes_;
   const uint64_t page_bytes_;
   std::vector<LeafColumn> leaves_;
   std::unique_ptr<storage::ObjectWriter> object_;
   MemoryReservation reservation_;
   uint64_t num_rows_ = 0;
-  // What the builders take from the heap.
-  uint64_t buffered_bytes_ = 0;
+  // What the builders hold. Counted by content, not by capacity: pages must not depend on what
+  // memory happens to be recycled.
+  uint64_t built_bytes_ = 0;
   // The first error after which the file cannot be completed.
   Status failed_;
+  const BlockCache::Lease blocks_;
+  // Last: its tasks refer to the leaves.
+  EncodeQueue queue_;
 };
 
 Status FileWriterImpl::AddLeaves() {
@@ -169,15 +189,15 @@ Status FileWriterImpl::AppendLeaf(LeafColumn* leaf, const LeafArray& array) {
   for (int64_t start = 0; start < end;) {
     const int64_t count = leaf->builder.RowsThatFit(*array.values, start, end, page_bytes_);
     if (count == 0) {
-      ARROW_RETURN_NOT_OK(WritePage(leaf));
+      ARROW_RETURN_NOT_OK(ClosePage(leaf));
       continue;
     }
     const uint64_t before = leaf->builder.MemoryUse();
     leaf->builder.Append(*array.values, array.parent, start, count);
-    buffered_bytes_ += leaf->builder.MemoryUse() - before;
+    built_bytes_ += leaf->builder.MemoryUse() - before;
     start += count;
-    if (buffered_bytes_ >= max_buffered_bytes_) {
-      ARROW_RETURN_NOT_OK(Relieve(max_buffered_bytes_ / 2));
+    if (built_bytes_ >= most_built_bytes_) {
+      ARROW_RETURN_NOT_OK(Relieve(most_built_bytes_ / 2));
     }
   }
   return Status::OK();
@@ -196,24 +216,42 @@ Result<ByteRange> FileWriterImpl::WriteBuffer(std::string_view bytes) {
   return range;
 }
 
-Status FileWriterImpl::WritePage(LeafColumn* leaf) {
+// Pages are encoded on several threads, but written in the order in which they are closed.
+Status FileWriterImpl::ClosePage(LeafColumn* leaf) {
   if (leaf->builder.empty()) return Status::OK();
   ARROW_RETURN_NOT_OK(context_.Check());
-  buffered_bytes_ -= leaf->builder.MemoryUse();
-  PageData page = leaf->builder.Take();
-  PageMetadata metadata;
-  metadata.num_rows = page.num_rows;
-  metadata.first_row = page.first_row;
-  ARROW_ASSIGN_OR_RAISE(EncodedPage encoded,
-                        EncodePage(leaf->builder.type(), leaf->child >= 0, std::move(page)));
-  metadata.layout = std::move(encoded.layout);
-  for (ByteBuffer& buffer : encoded.buffers) {
+  struct Work {
+    PageData page;
+    PageMetadata metadata;
+    EncodedPage encoded;
+  };
+  auto work = std::make_shared<Work>();
+  built_bytes_ -= leaf->builder.MemoryUse();
+  const uint64_t bytes = leaf->builder.MemoryUse() + kTaskBytes;
+  work->page = leaf->builder.Take();
+  work->metadata.num_rows = work->page.num_rows;
+  work->metadata.first_row = work->page.first_row;
+  while (!queue_.empty() && queue_.bytes() + bytes > most_queued_bytes_) {
+    ARROW_RETURN_NOT_OK(queue_.FinishOldest());
+  }
+  queue_.Submit(
+      bytes,
+      [work, type = leaf->builder.type(), in_struct = leaf->child >= 0] {
+        ARROW_ASSIGN_OR_RAISE(work->encoded, EncodePage(type, in_struct, std::move(work->page)));
+        return Status::OK();
+      },
+      [this, work, leaf] { return WritePage(leaf, std::move(work->metadata), &work->encoded); });
+  return Status::OK();
+}
+
+Status FileWriterImpl::WritePage(LeafColumn* leaf, PageMetadata metadata, EncodedPage* encoded) {
+  metadata.layout = std::move(encoded->layout);
+  for (ByteBuffer& buffer : encoded->buffers) {
     ARROW_ASSIGN_OR_RAISE(const ByteRange range, WriteBuffer(buffer.view()));
     metadata.buffers.push_back(range);
     buffer = ByteBuffer();
   }
-  leaf->metadata.pages.push_back(std::move(metadata));
-  return Status::OK();
+  return metadata.EncodeTo(&leaf->pages);
 }
 
 Status FileWriterImpl::Relieve(uint64_t bytes) {
@@ -224,18 +262,24 @@ Status FileWriterImpl::Relieve(uint64_t bytes) {
     return a->builder.MemoryUse() > b->builder.MemoryUse();
   });
   for (LeafColumn* leaf : by_size) {
-    if (buffered_bytes_ <= bytes) break;
-    ARROW_RETURN_NOT_OK(WritePage(leaf));
+    if (built_bytes_ <= bytes) break;
+    ARROW_RETURN_NOT_OK(ClosePage(leaf));
   }
   return Status::OK();
 }
 
+Status FileWriterImpl::FinishQueued() {
+  while (!queue_.empty()) ARROW_RETURN_NOT_OK(queue_.FinishOldest());
+  return Status::OK();
+}
+
 Status FileWriterImpl::Reserve() {
-  const Status status = reservation_.Resize(static_cast<int64_t>(buffered_bytes_));
+  const Status status = reservation_.Resize(static_cast<int64_t>(built_bytes_ + queue_.bytes()));
   if (status.ok() || CodeOf(status) != ErrorCode::kOutOfMemory) return status;
   // Others need the memory more than we need large pages.
   ARROW_RETURN_NOT_OK(Relieve(0));
-  return reservation_.Resize(static_cast<int64_t>(buffered_bytes_));
+  ARROW_RETURN_NOT_OK(FinishQueued());
+  return reservation_.Resize(static_cast<int64_t>(built_bytes_));
 }
 
 Status FileWriterImpl::Write(const arrow::RecordBatch& batch) try {
@@ -257,7 +301,8 @@ Status FileWriterImpl::Write(const arrow::RecordBatch& batch) try {
 }
 
 Result<WrittenFile> FileWriterImpl::WriteEnd() {
-  for (LeafColumn& leaf : leaves_) ARROW_RETURN_NOT_OK(WritePage(&leaf));
+  for (LeafColumn& leaf : leaves_) ARROW_RETURN_NOT_OK(ClosePage(&leaf));
+  ARROW_RETURN_NOT_OK(FinishQueued());
   ARROW_RETURN_NOT_OK(reservation_.Resize(0));
 
   pb::FileDescriptor descriptor;
@@ -277,7 +322,7 @@ Result<WrittenFile> FileWriterImpl::WriteEnd() {
   std::vector<ByteRange> columns;
   for (const LeafColumn& leaf : leaves_) {
     bytes.clear();
-    ARROW_RETURN_NOT_OK(leaf.metadata.EncodeTo(&bytes));
+    ARROW_RETURN_NOT_OK(ColumnMetadata::EncodeTo(leaf.pages, {}, &bytes));
     columns.push_back({object_->position(), bytes.size()});
     ARROW_RETURN_NOT_OK(object_->Write(bytes));
     file.field_ids.push_back(leaf.field_id);

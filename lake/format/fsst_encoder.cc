@@ -18,6 +18,9 @@ constexpr size_t kTableBytes = 8 + 256 * 8 + 256;
 constexpr int kRounds = 5;
 constexpr size_t kSampleBytes = 16 * 1024;
 constexpr size_t kSampleSlice = 256;
+// Codes must save a tenth: text as it is reads several times as fast.
+constexpr size_t kLeastGain = 10;
+constexpr size_t kCodesMargin = 64 * 1024;
 
 struct Symbol {
   // Little-endian: the first byte of text is the lowest. Bytes above `length` are 0.
@@ -44,25 +47,43 @@ uint64_t LoadWord(const uint8_t* bytes) {
 }
 
 // Finds the symbol at the front of a text. Symbols of 3 and more bytes stand in a hash table by
-// their first three bytes, one per slot; shorter ones in a table by two bytes.
+// their first three bytes, one per slot; shorter ones in a table by two bytes. Both are small, so
+// that they stay in the nearest cache.
 class Matcher {
  public:
+  // A code and the length of text that it stands for, as one number, so that a choice between two
+  // of them takes no branch.
+  class Match {
+   public:
+    constexpr Match() : Match(1, kEscape) {}
+    constexpr Match(uint32_t length, uint8_t code)
+        : bits_(static_cast<uint16_t>(length << 8 | code)) {}
+
+    uint32_t length() const { return bits_ >> 8; }
+    uint8_t code() const { return static_cast<uint8_t>(bits_); }
+    bool is_escape() const { return code() == kEscape; }
+
+   private:
+    uint16_t bits_;
+  };
+
   Matcher() : long_(kSlots), short_(1 << 16) {}
 
   // False if the symbol's slot is taken: add the better symbols first.
   bool Add(const Symbol& symbol) {
-    const auto code = static_cast<uint8_t>(symbols_.size());
+    const Match match(symbol.length, static_cast<uint8_t>(symbols_.size()));
     if (symbol.length >= 3) {
       Long& slot = long_[Slot(symbol.bytes)];
       if (slot.length != 0) return false;
-      slot = {symbol.bytes, Mask(symbol.length), symbol.length, code};
+      slot = {symbol.bytes, static_cast<uint16_t>(symbol.length),
+              static_cast<uint16_t>(64 - 8 * symbol.length), match};
     } else if (symbol.length == 2) {
-      short_[symbol.bytes] = {2, code};
+      short_[symbol.bytes] = match;
     } else {
-      single_[symbol.bytes] = {1, code};
+      single_[symbol.bytes] = match;
       for (uint32_t second = 0; second < 256; ++second) {
-        Short& entry = short_[symbol.bytes | second << 8];
-        if (entry.length < 2) entry = {1, code};
+        Match& entry = short_[symbol.bytes | second << 8];
+        if (entry.length() < 2) entry = match;
       }
     }
     symbols_.push_back(symbol);
@@ -71,55 +92,46 @@ class Matcher {
 
   const std::vector<Symbol>& symbols() const { return symbols_; }
 
-  struct Match {
-    // 0: no symbol, the byte is escaped.
-    uint32_t length;
-    uint8_t code;
-  };
-
-  // REQUIRES: `rest` >= 1 bytes of text and 8 readable bytes at `text`.
+  // An escape if no symbol fits. REQUIRES: `rest` >= 1 bytes of text and 8 readable bytes at
+  // `text`.
   Match Find(const uint8_t* text, size_t rest) const {
     const uint64_t word = LoadWord(text);
     const Long& candidate = long_[Slot(word)];
-    if ((word & candidate.mask) == candidate.bytes && candidate.length <= rest) {
-      return {candidate.length, candidate.code};
-    }
-    const Short& entry = rest >= 2 ? short_[word & 0xffff] : single_[word & 0xff];
-    return {entry.length, entry.code};
+    const Match match = rest >= 2 ? short_[word & 0xffff] : single_[word & 0xff];
+    // An empty slot has length 0, which less one is larger than any rest.
+    const bool hit =
+        (((word ^ candidate.bytes) << candidate.unused_bits) == 0) & (candidate.length - 1u < rest);
+    return hit ? candidate.match : match;
   }
 
  private:
-  static constexpr size_t kSlots = 2048;
+  static constexpr size_t kSlots = 1024;
   struct Long {
-    uint64_t bytes = 1;  // matches nothing under an empty mask
-    uint64_t mask = 0;
-    uint32_t length = 0;
-    uint8_t code = 0;
-  };
-  struct Short {
-    uint8_t length = 0;
-    uint8_t code = 0;
+    uint64_t bytes = 0;
+    uint16_t length = 0;
+    uint16_t unused_bits = 0;
+    Match match;
   };
 
   static size_t Slot(uint64_t word) {
     const uint64_t prefix = word & 0xffffff;
-    return (prefix * 0x9e3779b1u >> 15) & (kSlots - 1);
+    return (prefix * 0x9e3779b1u >> 16) & (kSlots - 1);
   }
 
   std::vector<Long> long_;
-  std::vector<Short> short_;
-  std::array<Short, 256> single_{};
+  std::vector<Match> short_;
+  std::array<Match, 256> single_;
   std::vector<Symbol> symbols_;
 };
 
 using Text = std::pair<const uint8_t*, size_t>;
 
-// Slices from all over the page, each within one value.
-std::vector<Text> TakeSample(std::span<const uint32_t> offsets, std::span<const uint8_t> bytes) {
+// Slices from all over the page, each within one value: the first of every `step` bytes, from the
+// byte `first` on.
+std::vector<Text> TakeSample(std::span<const uint32_t> offsets, std::span<const uint8_t> bytes,
+                             size_t first, size_t step) {
   std::vector<Text> sample;
-  const size_t slices = kSampleBytes / kSampleSlice;
-  const size_t step = std::max(bytes.size() / slices, kSampleSlice);
-  for (size_t at = 0; at < bytes.size(); at += step) {
+  for (size_t at = first; at < bytes.size(); at += step) {
     auto end = std::upper_bound(offsets.begin(), offsets.end(), static_cast<uint32_t>(at));
     const size_t row_start = *(end - 1);
     size_t position = at - row_start > kSampleSlice ? at : row_start;
@@ -144,7 +156,7 @@ class Candidates {
       for (size_t at = 0; at < length;) {
         const Matcher::Match match = matcher.Find(text + at, length - at);
         const Symbol symbol =
-            match.length != 0 ? matcher.symbols()[match.code] : Symbol{text[at], 1};
+            match.is_escape() ? Symbol{text[at], 1} : matcher.symbols()[match.code()];
         // A single byte saves its escape too.
         gains_[symbol] += symbol.length == 1 ? kSingleByteGain : symbol.length;
         if (with_pairs && before.length != 0 && before.length < kMaxSymbolLength) {
@@ -193,21 +205,19 @@ Matcher Train(const std::vector<Text>& sample) {
 
 // Returns the end of the codes; at most two bytes per byte of text.
 uint8_t* EncodeValue(const Matcher& matcher, const uint8_t* text, size_t length, uint8_t* out) {
-  while (length != 0) {
-    const Matcher::Match match = matcher.Find(text, length);
-    if (match.length == 0) {
-      *out++ = kEscape;
-      *out++ = *text++;
-      --length;
-      continue;
-    }
-    *out++ = match.code;
-    text += match.length;
-    length -= match.length;
+  const uint8_t* const end = text + length;
+  while (text < end) {
+    const Matcher::Match match = matcher.Find(text, static_cast<size_t>(end - text));
+    out[0] = match.code();
+    out[1] = *text;
+    out += 1 + match.is_escape();
+    text += match.length();
   }
   return out;
 }
 
+// `sample` is not the one that the table was made from: random letters shrink there, and only
+// there.
 bool SampleShrinks(const Matcher& matcher, const std::vector<Text>& sample) {
   std::array<uint8_t, 2 * kSampleSlice> codes;
   size_t plain = 0;
@@ -216,7 +226,7 @@ bool SampleShrinks(const Matcher& matcher, const std::vector<Text>& sample) {
     plain += length;
     encoded += EncodeValue(matcher, text, length, codes.data()) - codes.data();
   }
-  return encoded < plain - plain / 16;
+  return encoded < plain - plain / kLeastGain;
 }
 
 std::string SerializeTable(const std::vector<Symbol>& symbols) {
@@ -236,20 +246,24 @@ std::string SerializeTable(const std::vector<Symbol>& symbols) {
 
 std::optional<FsstText> EncodeFsst(std::span<const uint32_t> offsets,
                                    std::span<const uint8_t> bytes) {
-  const std::vector<Text> sample = TakeSample(offsets, bytes);
-  const Matcher matcher = Train(sample);
-  if (!SampleShrinks(matcher, sample)) return std::nullopt;
+  const size_t step = std::max(bytes.size() * kSampleSlice / kSampleBytes, kSampleSlice);
+  const Matcher matcher = Train(TakeSample(offsets, bytes, 0, step));
+  if (!SampleShrinks(matcher, TakeSample(offsets, bytes, step / 2, 4 * step))) return std::nullopt;
 
   FsstText result;
   result.symbol_table = SerializeTable(matcher.symbols());
   const size_t count = offsets.size() - 1;
   uint32_t* const ends =
       reinterpret_cast<uint32_t*>(result.offsets.Extend(offsets.size() * sizeof(uint32_t)));
-  uint8_t* const start = result.codes.Extend(2 * bytes.size());
+  // Codes that take more are of no use, so there is no room for the worst case.
+  const size_t room = bytes.size() + kCodesMargin;
+  uint8_t* const start = result.codes.Extend(room);
   uint8_t* out = start;
   ends[0] = 0;
   for (size_t i = 0; i < count; ++i) {
-    out = EncodeValue(matcher, bytes.data() + offsets[i], offsets[i + 1] - offsets[i], out);
+    const size_t length = offsets[i + 1] - offsets[i];
+    if (static_cast<size_t>(out - start) + 2 * length > room) return std::nullopt;
+    out = EncodeValue(matcher, bytes.data() + offsets[i], length, out);
     ends[i + 1] = static_cast<uint32_t>(out - start);
   }
   result.codes.Truncate(out - start);

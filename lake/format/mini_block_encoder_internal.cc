@@ -46,6 +46,8 @@ MiniBlockPage EncodeMiniBlock(ChunkSource* source, size_t count, const PageLevel
       sizeof(uint16_t) + (level_encoder ? sizeof(uint16_t) : 0) + num_buffers * sizeof(uint32_t);
 
   MiniBlockPage page;
+  page.chunks.Reserve(source->BytesHint() + lengths.size() * 32 + levels.levels.size() / 4);
+  page.chunk_words.Reserve(lengths.size() * sizeof(uint32_t));
   size_t start = 0;
   for (size_t i = 0; i < lengths.size(); ++i) {
     const uint32_t length = lengths[i];

@@ -42,6 +42,9 @@ class ChunkSource {
   /// Value buffers per chunk.
   virtual int num_buffers() const = 0;
 
+  /// About how many bytes all chunks take; for reserving memory.
+  virtual size_t BytesHint() const = 0;
+
   /// How many of the values from `start` make the next chunk: a power of two >= 2, or the whole
   /// rest.
   virtual size_t ChunkLength(size_t start) const = 0;

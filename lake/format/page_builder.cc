@@ -265,6 +265,11 @@ void PageBuilder::AppendLists(const arrow::Array& array, int64_t start, int64_t 
 
 void PageBuilder::Append(const arrow::Array& array, const arrow::StructArray* parent, int64_t start,
                          int64_t count) {
+  if (empty()) {
+    // Pages of a column are much alike.
+    page_.values.Reserve(last_values_bytes_);
+    page_.offsets.Reserve(last_offsets_bytes_);
+  }
   AppendStates(array, parent, start, count);
   switch (type_.kind) {
     case Kind::kFixed:
@@ -288,6 +293,8 @@ PageData PageBuilder::Take() {
   if (type_.kind == Kind::kFixed) BackfillLeadingNulls(&page_, type_.width);
   PageData taken = std::move(page_);
   page_ = PageData();
+  last_values_bytes_ = taken.values.size();
+  last_offsets_bytes_ = taken.offsets.size();
   page_.first_row = taken.first_row + taken.num_rows;
   return taken;
 }

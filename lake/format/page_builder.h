@@ -53,6 +53,8 @@ class PageBuilder {
 
   const ValueShape type_;
   PageData page_;
+  size_t last_values_bytes_ = 0;
+  size_t last_offsets_bytes_ = 0;
 };
 
 }  // namespace lake::format

@@ -60,7 +60,7 @@ struct PageData {
     return values.view().substr(ends[row], ends[row + 1] - ends[row]);
   }
   size_t MemoryUse() const {
-    return values.capacity() + offsets.capacity() + item_validity.capacity() + states.capacity();
+    return values.size() + offsets.size() + item_validity.size() + states.size();
   }
 };
 

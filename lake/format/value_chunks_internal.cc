@@ -27,6 +27,7 @@ class FlatChunks final : public ChunkSource {
       : values_(values), width_(width), length_(FixedChunkLength(width * 8)) {}
 
   int num_buffers() const override { return 1; }
+  size_t BytesHint() const override { return values_.size(); }
   size_t ChunkLength(size_t start) const override {
     return std::min(length_, values_.size() / width_ - start);
   }
@@ -49,6 +50,7 @@ class BoolChunks final : public ChunkSource {
   explicit BoolChunks(std::span<const uint8_t> values) : values_(values) {}
 
   int num_buffers() const override { return 1; }
+  size_t BytesHint() const override { return values_.size() / 8; }
   size_t ChunkLength(size_t start) const override {
     return std::min(kMaxChunkValues, values_.size() - start);
   }
@@ -74,6 +76,7 @@ class BitpackedChunks final : public ChunkSource {
   explicit BitpackedChunks(std::span<const T> values) : values_(values) {}
 
   int num_buffers() const override { return 1; }
+  size_t BytesHint() const override { return values_.size_bytes(); }
   size_t ChunkLength(size_t start) const override {
     return std::min(kBitpackBlock, values_.size() - start);
   }
@@ -105,6 +108,7 @@ class RunChunks final : public ChunkSource {
   explicit RunChunks(std::span<const T> values) : values_(values) {}
 
   int num_buffers() const override { return 2; }
+  size_t BytesHint() const override { return 0; }
   size_t ChunkLength(size_t start) const override {
     return std::min(kMaxChunkValues, values_.size() - start);
   }
@@ -137,6 +141,7 @@ class ListChunks final : public ChunkSource {
   }
 
   int num_buffers() const override { return item_validity_.empty() ? 1 : 2; }
+  size_t BytesHint() const override { return values_.size() + item_validity_.size(); }
   size_t ChunkLength(size_t start) const override {
     return std::min(length_, values_.size() / type_.row_width() - start);
   }
@@ -178,6 +183,7 @@ class VariableChunks final : public ChunkSource {
       : offsets_(offsets), bytes_(bytes) {}
 
   int num_buffers() const override { return 1; }
+  size_t BytesHint() const override { return offsets_.size() * sizeof(Offset) + bytes_.size(); }
 
   size_t ChunkLength(size_t start) const override {
     const size_t rest = offsets_.size() - 1 - start;
