@@ -4,7 +4,7 @@ namespace lake::commit {
 
 Result<std::vector<std::string>> WriteReferenceSets(const Context& context,
                                                     storage::ObjectStore* store,
-                                                    const std::vector<table::Fragment>& fragments) {
+                                                    const table::Transaction& transaction) {
   return std::vector<std::string>();
 }
 

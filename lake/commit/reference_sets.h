@@ -5,7 +5,7 @@
 
 #include "lake/base/context.h"
 #include "lake/storage/object_store.h"
-#include "lake/table/manifest.h"
+#include "lake/table/transaction.h"
 
 namespace lake::commit {
 
@@ -14,6 +14,6 @@ namespace lake::commit {
 /// garbage collection, which is not part of this version: it gives no key.
 Result<std::vector<std::string>> WriteReferenceSets(const Context& context,
                                                     storage::ObjectStore* store,
-                                                    const std::vector<table::Fragment>& fragments);
+                                                    const table::Transaction& transaction);
 
 }  // namespace lake::commit

@@ -41,6 +41,7 @@ Result<std::vector<table::Fragment>> RowSink::TakeFragments() {
   ARROW_RETURN_NOT_OK(failed_);
   if (writer_ == nullptr) return std::vector<table::Fragment>();
   Result<std::vector<table::Fragment>> fragments = writer_->Finish();
+  if (fragments.ok()) new_objects_ = writer_->new_objects();
   writer_.reset();
   return fragments;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "lake/base/context.h"
@@ -34,6 +36,8 @@ class RowSink {
 
   /// Ends the files and hands them over. No rows, no fragments.
   Result<std::vector<table::Fragment>> TakeFragments();
+  /// Keys of what was written, once it was taken.
+  std::vector<std::string> TakeNewObjects() { return std::move(new_objects_); }
 
   /// Removes what was written.
   void Discard() { writer_.reset(); }
@@ -49,6 +53,7 @@ class RowSink {
   FileReferenceChecker checker_;
   // Opened by the first row: a write without rows touches nothing.
   std::unique_ptr<table::AppendWriter> writer_;
+  std::vector<std::string> new_objects_;
   uint64_t num_rows_ = 0;
   Status failed_;
 };

@@ -41,9 +41,9 @@ Result<table::CommitResult> CommitTransaction(const Context& context,
     transaction.properties[table::kPayloadDigestProperty] = operation.payload_digest;
   }
   Result<std::vector<std::string>> sets =
-      WriteReferenceSets(context, store.get(), transaction.fragments);
+      WriteReferenceSets(context, store.get(), transaction);
   if (!sets.ok()) {
-    table::RemoveUncommitted(SettlingContext(context), store.get(), transaction.fragments).ok();
+    table::RemoveUncommitted(SettlingContext(context), store.get(), transaction.new_objects).ok();
     return sets.status();
   }
   CrashPoint("references_written");
@@ -126,11 +126,9 @@ class AppendWrite : public TableWrite {
   Result<table::CommitResult> CommitRows(const Context& context, uint64_t read_version,
                                          std::vector<table::Fragment> fragments) {
     const std::shared_ptr<storage::ObjectStore>& store = table_->dataset->store();
-    table::Transaction transaction;
-    transaction.operation = table::Transaction::Operation::kAppend;
-    transaction.uuid = Uuid::NewV4(context);
-    transaction.read_version = read_version;
-    transaction.fragments = std::move(fragments);
+    table::Transaction transaction =
+        table::NewTransaction(context, read_version, table::AppendOperation{std::move(fragments)},
+                              sink_->TakeNewObjects());
     table::CommitOptions options;
     // The row is not asked: an append that lands after a drop belongs to the dropped table.
     options.authority = [&](const table::Dataset* newest) -> Status {
@@ -181,14 +179,14 @@ class CreateWrite : public TableWrite {
     if (!fragments.ok()) return Abandon(fragments.status());
     CrashPoint("data_written");
 
-    table::Transaction transaction;
-    transaction.operation = table::Transaction::Operation::kCreate;
-    transaction.uuid = Uuid::NewV4(context);
-    const Uuid uuid = transaction.uuid;
-    transaction.fragments = *std::move(fragments);
-    transaction.schema = schema_;
     const catalog::Entry entry = keeper_.entry();
-    transaction.table_metadata[kIncarnationKey] = entry.incarnation.ToString();
+    table::OverwriteOperation create;
+    create.fragments = *std::move(fragments);
+    create.schema = schema_;
+    create.table_metadata[kIncarnationKey] = entry.incarnation.ToString();
+    table::Transaction transaction = table::NewTransaction(
+        context, /*read_version=*/0, std::move(create), sink_->TakeNewObjects());
+    const Uuid uuid = transaction.uuid;
     table::CommitOptions options;
     options.authority = [this](const table::Dataset*) { return keeper_.EnsureHeld(); };
     Result<table::CommitResult> committed =
@@ -302,7 +300,7 @@ Result<std::unique_ptr<TableWrite>> StartAppend(const Context& context,
   ARROW_RETURN_NOT_OK(core->write_gate());
   ARROW_RETURN_NOT_OK(CheckOperationKey(options.operation));
   const table::Dataset& dataset = *table->dataset;
-  ARROW_RETURN_NOT_OK(table::CheckWritable(dataset.manifest(), table->entry.name.ToString()));
+  ARROW_RETURN_NOT_OK(table::CheckTakesRows(dataset.manifest(), table->entry.name.ToString()));
   ARROW_ASSIGN_OR_RAISE(
       FileReferenceChecker checker,
       MakeChecker(context, core.get(), principal, *dataset.arrow_schema(), options));

@@ -1,13 +1,13 @@
 #include "lake/table/append_writer.h"
 
 #include <algorithm>
-#include <limits>
 
 #include <arrow/record_batch.h>
 
 #include "lake/base/uuid.h"
 #include "lake/format/file_writer.h"
 #include "lake/table/manifest_internal.h"
+#include "lake/table/transaction.h"
 
 namespace lake::table {
 
@@ -27,25 +27,6 @@ std::string NewDataFileName(const Context& context) {
   return name + ".lance";
 }
 
-/// `context` without its deadline and cancellation: for removing what a cancelled call left.
-Context ForCleanup(const Context& context) {
-  Context cleanup = context;
-  cleanup.cancel = CancelToken();
-  cleanup.deadline = std::numeric_limits<int64_t>::max();
-  return cleanup;
-}
-
-Status RemoveKeys(const Context& context, storage::ObjectStore* store,
-                  const std::vector<std::string>& keys) {
-  const Context cleanup = ForCleanup(context);
-  Status first;
-  for (const std::string& key : keys) {
-    Status removed = store->Delete(cleanup, key);
-    if (first.ok()) first = std::move(removed);
-  }
-  return first;
-}
-
 class AppendWriterImpl final : public AppendWriter {
  public:
   AppendWriterImpl(const Context& context, std::shared_ptr<storage::ObjectStore> store,
@@ -59,12 +40,13 @@ class AppendWriterImpl final : public AppendWriter {
     if (finished_) return;
     writer_.reset();
     // Nobody is left to hear of an error; what stays behind is a leftover that no version names.
-    (void)RemoveKeys(context_, store_.get(), published_keys_);
+    (void)RemoveUncommitted(context_, store_.get(), published_keys_);
   }
 
   Status Write(const arrow::RecordBatch& batch) override;
   uint64_t num_rows() const override { return num_rows_; }
   Result<std::vector<Fragment>> Finish() override;
+  const std::vector<std::string>& new_objects() const override { return published_keys_; }
 
  private:
   Status OpenFile();
@@ -103,7 +85,8 @@ Status AppendWriterImpl::CloseFile() {
                             .column_indices = std::move(written.column_indices),
                             .version = written.version,
                             .size_bytes = written.size_bytes,
-                            .base_id = std::nullopt});
+                            .base_id = std::nullopt,
+                            .unknown_fields = {}});
   return Status::OK();
 }
 
@@ -142,15 +125,6 @@ Result<std::unique_ptr<AppendWriter>> AppendWriter::Open(
                  options.max_rows_per_file);
   }
   return std::make_unique<AppendWriterImpl>(context, std::move(store), std::move(schema), options);
-}
-
-Status RemoveUncommitted(const Context& context, storage::ObjectStore* store,
-                         const std::vector<Fragment>& fragments) {
-  std::vector<std::string> keys;
-  for (const Fragment& fragment : fragments) {
-    for (const DataFile& file : fragment.files) keys.push_back(DataFileKey(file));
-  }
-  return RemoveKeys(context, store, keys);
 }
 
 }  // namespace lake::table

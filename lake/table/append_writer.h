@@ -42,11 +42,9 @@ class AppendWriter {
   /// Ends the last file. The fragments carry no ids yet; a commit assigns them. No rows, no
   /// fragments. The files are visible but not synced: the commit does that.
   virtual Result<std::vector<Fragment>> Finish() = 0;
-};
 
-/// Removes the data files of fragments that will never be committed. Best effort; the first error
-/// is returned after all were tried.
-Status RemoveUncommitted(const Context& context, storage::ObjectStore* store,
-                         const std::vector<Fragment>& fragments);
+  /// Keys of all that it wrote: Transaction::new_objects.
+  virtual const std::vector<std::string>& new_objects() const = 0;
+};
 
 }  // namespace lake::table

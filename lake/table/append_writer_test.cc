@@ -57,7 +57,7 @@ TEST_F(AppendWriterTest, UncommittedFilesCanBeRemoved) {
       AppendWriter::Open(context(), store_, SmallSchema(), {.max_rows_per_file = 10}).ValueOrDie();
   ASSERT_TRUE(writer->Write(*Rows(0, 35)).ok());
   auto fragments = writer->Finish().ValueOrDie();
-  EXPECT_TRUE(RemoveUncommitted(context(), store_.get(), fragments).ok());
+  EXPECT_TRUE(RemoveUncommitted(context(), store_.get(), writer->new_objects()).ok());
   EXPECT_TRUE(storage::ListAll(store_.get(), context(), "").ValueOrDie().empty());
 }
 

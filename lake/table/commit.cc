@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include <arrow/buffer.h>
 
 #include "lake/base/crash_point.h"
-#include "lake/table/append_writer.h"
 #include "lake/table/conflict_internal.h"
 #include "lake/table/dataset_impl.h"
 #include "lake/table/foreign_sync.h"
 #include "lake/table/manifest_build_internal.h"
+#include "lake/table/rebase_internal.h"
 #include "lake/table/transaction_internal.h"
 #include "lake/table/version_list.h"
 
@@ -35,7 +36,9 @@ class Committer {
         store_(std::move(store)),
         transaction_(transaction),
         options_(options),
-        message_(TransactionToMessage(transaction)),
+        creates_(transaction.read_version == 0),
+        first_version_(FirstVersion(transaction.operation)),
+        message_(TransactionToMessage(transaction, transaction.operation)),
         uuid_(transaction.uuid.ToString()),
         transaction_key_(TransactionKey(TransactionFileName(transaction.read_version, uuid_))),
         operation_id_(Property(message_, kOperationIdProperty)),
@@ -47,8 +50,6 @@ class Committer {
   Result<CommitResult> Run();
 
  private:
-  bool is_create() const { return transaction_.operation == Transaction::Operation::kCreate; }
-
   Status CheckTransaction() const;
   Result<CommitResult> RunAttempts();
   /// One attempt; nothing if another commit won.
@@ -60,8 +61,13 @@ class Committer {
   /// `status` as the outcome of a failed search.
   Status SearchFailed(const Status& status) const;
 
-  /// Step 2: may the transaction go on top of `newest`?
+  /// Step 2: may the transaction go on top of `newest`, and how?
   Status CheckConflicts(const VersionList& versions, const Manifest& newest);
+  Status Rebase(const VersionList& versions, const Manifest& newest);
+  Status CheckSchema(const Manifest& newest) const;
+  /// The version that the transaction read.
+  Status LoadRead(const VersionList& versions, const Manifest& newest);
+  Result<std::string> Build(const VersionList& versions);
   /// Step 3.
   Status CheckAuthority();
   /// The first round of syncs.
@@ -84,12 +90,21 @@ class Committer {
   const std::shared_ptr<storage::ObjectStore> store_;
   const Transaction& transaction_;
   const CommitOptions& options_;
+  /// Makes the first version of a table.
+  const bool creates_;
+  const uint64_t first_version_;
   const pb::Transaction message_;
   const std::string uuid_;
   const std::string transaction_key_;
   /// Empty if the operation has none.
   const std::string operation_id_;
+  /// The operation as this attempt puts it, and the transaction that says so.
+  RebasedOperation rebased_;
   std::string transaction_bytes_;
+  /// The bytes that the `.txn` file holds.
+  std::string written_transaction_;
+  /// Objects of attempts that were lost.
+  std::vector<std::string> superseded_objects_;
 
   /// No version up to this one holds the operation or conflicts with it.
   uint64_t searched_through_;
@@ -102,9 +117,10 @@ class Committer {
   bool put_may_exist_;
   /// The version that was found is another transaction of the same operation.
   bool found_other_transaction_ = false;
-  bool files_synced_ = false;
+  std::set<std::string> synced_;
   /// The version on top of which the next put goes; null for a create.
   std::shared_ptr<const Manifest> newest_;
+  std::shared_ptr<const Manifest> read_;
   ManifestNaming naming_ = ManifestNaming::kV2;
   std::shared_ptr<Dataset> newest_dataset_;
   int lost_attempts_ = 0;
@@ -112,17 +128,23 @@ class Committer {
 
 Result<CommitResult> Committer::Run() {
   Result<CommitResult> result = RunAttempts();
-  const bool failed = !result.ok() && !IsCommitStateUnknown(result.status());
-  if (failed || (result.ok() && found_other_transaction_)) RemoveFiles();
+  const bool unknown = !result.ok() && IsCommitStateUnknown(result.status());
+  if (!unknown && (!result.ok() || found_other_transaction_)) RemoveFiles();
+  // Attempts that another commit beat for good: nothing names these.
+  if (!unknown) (void)RemoveUncommitted(context_, store_.get(), superseded_objects_);
   return result;
 }
 
 Status Committer::CheckTransaction() const {
-  if (is_create() ? transaction_.read_version != 0 : transaction_.read_version == 0) {
+  const bool may_create = std::holds_alternative<OverwriteOperation>(transaction_.operation) ||
+                          std::holds_alternative<CloneOperation>(transaction_.operation);
+  const bool must_create = std::holds_alternative<CloneOperation>(transaction_.operation);
+  if (creates_ ? !may_create : must_create) {
     return Error(ErrorCode::kInvalidArgument,
                  "transaction has a read version that does not fit: {}", transaction_.read_version);
   }
-  if (!is_create() && transaction_.fragments.empty()) {
+  const auto* append = std::get_if<AppendOperation>(&transaction_.operation);
+  if (append != nullptr && append->fragments.empty()) {
     return Error(ErrorCode::kInvalidArgument, "an append without rows makes no version");
   }
   return Status::OK();
@@ -130,9 +152,6 @@ Status Committer::CheckTransaction() const {
 
 Result<CommitResult> Committer::RunAttempts() {
   ARROW_RETURN_NOT_OK(CheckTransaction());
-  if (!message_.SerializeToString(&transaction_bytes_)) {
-    return Error(ErrorCode::kUnsupported, "transaction is larger than 2 GiB");
-  }
   for (;;) {
     Status running = context_.Check();
     if (!running.ok()) return put_may_exist_ ? Unknown(0, running) : running;
@@ -153,18 +172,16 @@ Result<std::optional<CommitResult>> Committer::Attempt() {
   ARROW_ASSIGN_OR_RAISE(std::optional<CommitResult> found, Search(versions));
   if (found) return found;
 
-  uint64_t version = 1;
-  std::string bytes;
+  uint64_t version = first_version_;
   newest_ = nullptr;
   newest_dataset_ = nullptr;
-  if (is_create()) {
+  if (creates_) {
     if (!versions.empty()) {
       return Error(ErrorCode::kAlreadyExists, "folder holds a table already: {}",
                    store_->description());
     }
+    rebased_.operation = transaction_.operation;
     ARROW_RETURN_NOT_OK(CheckAuthority());
-    ARROW_ASSIGN_OR_RAISE(
-        bytes, BuildCreatedManifest(transaction_, transaction_bytes_, context_.clock->UnixNanos()));
   } else {
     version = versions.newest() + 1;
     Result<std::shared_ptr<const Manifest>> newest =
@@ -178,10 +195,8 @@ Result<std::optional<CommitResult>> Committer::Attempt() {
     naming_ = versions.naming;
     ARROW_RETURN_NOT_OK(CheckConflicts(versions, *newest_));
     ARROW_RETURN_NOT_OK(CheckAuthority());
-    ARROW_ASSIGN_OR_RAISE(bytes,
-                          BuildAppendedManifest(FileOf(*newest_), transaction_, transaction_bytes_,
-                                                context_.clock->UnixNanos()));
   }
+  ARROW_ASSIGN_OR_RAISE(std::string bytes, Build(versions));
   const std::string key = ManifestKey(version, versions.naming);
   // What is put must be what can be read.
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const Manifest> manifest,
@@ -206,17 +221,18 @@ Result<std::optional<CommitResult>> Committer::Search(const VersionList& version
                               store_->description(), versions.newest(), transaction_.read_version));
   }
   if (versions.empty()) {
-    if (is_create()) {
+    if (creates_) {
       put_may_exist_ = false;
       return std::nullopt;
     }
     return SearchFailed(
         Error(ErrorCode::kNotFound, "folder holds no Lance table: {}", store_->description()));
   }
-  // A create can only have made version 1: later ones need not be read.
-  if (is_create() && !versions.Contains(1) && !put_may_exist_) return std::nullopt;
-  const uint64_t last = is_create() ? 1 : versions.newest();
-  for (uint64_t version = searched_through_ + 1; version <= last; ++version) {
+  // A create can only have made the first version: later ones need not be read.
+  if (creates_ && !versions.Contains(first_version_) && !put_may_exist_) return std::nullopt;
+  const uint64_t last = creates_ ? first_version_ : versions.newest();
+  const uint64_t first = creates_ ? first_version_ : searched_through_ + 1;
+  for (uint64_t version = first; version <= last; ++version) {
     ARROW_ASSIGN_OR_RAISE(std::optional<CommitResult> found, Examine(versions, version));
     if (found) return found;
     if (unreadable_.ok()) searched_through_ = version;
@@ -260,23 +276,23 @@ Result<std::optional<CommitResult>> Committer::Examine(const VersionList& versio
     return result;
   }
   // Versions up to the read version are known to the writer: only the search goes through them.
-  if (is_create() || version <= transaction_.read_version) return std::nullopt;
-  switch (CheckAppend(*theirs)) {
-    case AppendConflict::kNone:
-      break;
-    case AppendConflict::kColumnsAdded:
-      columns_added_ = true;
-      break;
-    case AppendConflict::kColumnsProjected:
-      columns_projected_ = true;
-      break;
-    case AppendConflict::kIncompatible:
-      // Raised when the search is over: a later version may hold the operation.
-      conflict_ = Error(
-          ErrorCode::kConflict,
-          "append does not go together with what was committed since: {}: version {} is \"{}\"",
-          store_->description(), version, OperationName(*theirs));
-      break;
+  if (creates_ || version <= transaction_.read_version) return std::nullopt;
+  const auto* update = std::get_if<UpdateOperation>(&transaction_.operation);
+  const Verdict verdict = Judge(message_, update != nullptr && update->inserted_by_key, *theirs);
+  columns_added_ |= verdict == Verdict::kColumnsAdded;
+  columns_projected_ |= verdict == Verdict::kColumnsProjected;
+  // Raised when the search is over: a later version may hold the operation.
+  if (conflict_.ok() && verdict == Verdict::kRetry) {
+    conflict_ = RetryableError(
+        ErrorCode::kConflict,
+        "another commit came first; run the operation again: {}: version {} is \"{}\"",
+        store_->description(), version, OperationName(*theirs));
+  } else if (verdict == Verdict::kNever) {
+    conflict_ = Error(
+        ErrorCode::kConflict,
+        "{} does not go together with what was committed since: {}: version {} is \"{}\"",
+        OperationName(transaction_.operation), store_->description(), version,
+        OperationName(*theirs));
   }
   return std::nullopt;
 }
@@ -294,17 +310,82 @@ Status Committer::SearchFailed(const Status& status) const {
 Status Committer::CheckConflicts(const VersionList& versions, const Manifest& newest) {
   ARROW_RETURN_NOT_OK(CheckWritable(newest, store_->description()));
   if (columns_added_ || columns_projected_) {
-    Result<std::shared_ptr<const Manifest>> read =
-        ReadManifest(context_, store_.get(), transaction_.read_version, versions.naming);
-    // After a drop, the id of the dropped column can come back for another one.
-    const bool fits = read.ok() && !(columns_added_ && columns_projected_) &&
-                      SchemaStillFits((*read)->schema(), newest.schema());
-    if (!fits) {
-      return Error(ErrorCode::kConflict, "columns were changed since the rows were written: {}",
-                   store_->description());
-    }
+    ARROW_RETURN_NOT_OK(LoadRead(versions, newest));
+    ARROW_RETURN_NOT_OK(CheckSchema(newest));
   }
-  return CheckFragmentsFit(FileOf(newest), transaction_.fragments);
+  ARROW_RETURN_NOT_OK(Rebase(versions, newest));
+  if (const auto* append = std::get_if<AppendOperation>(&transaction_.operation)) {
+    return CheckFragmentsFit(FileOf(newest), append->fragments);
+  }
+  if (const auto* update = std::get_if<UpdateOperation>(&transaction_.operation)) {
+    return CheckFragmentsFit(FileOf(newest), update->added, /*columns_may_be_gone=*/true);
+  }
+  return Status::OK();
+}
+
+Status Committer::CheckSchema(const Manifest& newest) const {
+  const bool is_append = std::holds_alternative<AppendOperation>(transaction_.operation);
+  const bool fits =
+      is_append
+          // After a drop, the id of the dropped column can come back for another one.
+          ? !(columns_added_ && columns_projected_) &&
+                SchemaStillFits(read_->schema(), newest.schema())
+          : DataStillFits(read_->schema(), newest.schema());
+  if (fits) return Status::OK();
+  return RetryableError(ErrorCode::kConflict, "columns were changed since the rows were written: {}",
+                        store_->description());
+}
+
+Status Committer::LoadRead(const VersionList& versions, const Manifest& newest) {
+  if (read_ != nullptr) return Status::OK();
+  if (newest.version() == transaction_.read_version) {
+    read_ = newest_;
+    return Status::OK();
+  }
+  Result<std::shared_ptr<const Manifest>> read =
+      ReadManifest(context_, store_.get(), transaction_.read_version, versions.naming);
+  if (!read.ok()) {
+    return RetryableError(ErrorCode::kConflict,
+                          "version that the operation read is gone; run it again: {}: version {}",
+                          store_->description(), transaction_.read_version);
+  }
+  read_ = *std::move(read);
+  return Status::OK();
+}
+
+Status Committer::Rebase(const VersionList& versions, const Manifest& newest) {
+  superseded_objects_.insert(superseded_objects_.end(), rebased_.new_objects.begin(),
+                             rebased_.new_objects.end());
+  rebased_.new_objects.clear();
+  const bool names_fragments = !std::holds_alternative<AppendOperation>(transaction_.operation) &&
+                               !std::holds_alternative<OverwriteOperation>(transaction_.operation);
+  if (!names_fragments || newest.version() == transaction_.read_version) {
+    rebased_.operation = transaction_.operation;
+    return Status::OK();
+  }
+  ARROW_RETURN_NOT_OK(LoadRead(versions, newest));
+  ARROW_ASSIGN_OR_RAISE(rebased_,
+                        RebaseOperation(context_, store_.get(), transaction_, *read_, newest));
+  return Status::OK();
+}
+
+Result<std::string> Committer::Build(const VersionList& versions) {
+  const pb::Transaction message = TransactionToMessage(transaction_, rebased_.operation);
+  if (!message.SerializeToString(&transaction_bytes_)) {
+    return Error(ErrorCode::kUnsupported, "transaction is larger than 2 GiB");
+  }
+  std::shared_ptr<const Manifest> restored;
+  if (const auto* restore = std::get_if<RestoreOperation>(&rebased_.operation)) {
+    ARROW_ASSIGN_OR_RAISE(
+        restored, ReadManifest(context_, store_.get(), restore->version, versions.naming));
+    ARROW_RETURN_NOT_OK(CheckWritable(*restored, store_->description()));
+  }
+  return BuildManifest({.transaction = transaction_,
+                        .operation = rebased_.operation,
+                        .transaction_bytes = transaction_bytes_,
+                        .now_nanos = context_.clock->UnixNanos(),
+                        .newest = newest_ == nullptr ? nullptr : &FileOf(*newest_),
+                        .restored = restored == nullptr ? nullptr : &FileOf(*restored)});
 }
 
 Status Committer::CheckAuthority() {
@@ -318,25 +399,25 @@ Status Committer::CheckAuthority() {
 }
 
 Status Committer::Prepare(const VersionList& versions, storage::StagedObject* staged) {
-  std::vector<std::string> keys;
-  if (!files_synced_) {
+  std::vector<std::string> keys = transaction_.new_objects;
+  keys.insert(keys.end(), rebased_.new_objects.begin(), rebased_.new_objects.end());
+  keys.insert(keys.end(), options_.sync_keys.begin(), options_.sync_keys.end());
+  if (written_transaction_ != transaction_bytes_) {
+    synced_.erase(transaction_key_);
     ARROW_RETURN_NOT_OK(
         store_->Put(context_, transaction_key_, transaction_bytes_, storage::PutCondition::kNone));
+    written_transaction_ = transaction_bytes_;
     CrashPoint("transaction_written");
-    for (const Fragment& fragment : transaction_.fragments) {
-      for (const DataFile& file : fragment.files) keys.push_back(DataFileKey(file));
-    }
-    keys.push_back(transaction_key_);
-    keys.insert(keys.end(), options_.sync_keys.begin(), options_.sync_keys.end());
   }
+  keys.push_back(transaction_key_);
+  std::erase_if(keys, [&](const std::string& key) { return synced_.contains(key); });
   if (newest_ != nullptr) {
     ARROW_ASSIGN_OR_RAISE(std::vector<std::string> foreign,
                           ForeignKeysToSync(context_, store_.get(), versions, *newest_));
     keys.insert(keys.end(), foreign.begin(), foreign.end());
   }
   ARROW_RETURN_NOT_OK(store_->Sync(context_, keys, std::span(&staged, 1)));
-  files_synced_ = true;
-  CrashPoint("manifest_staged");
+  synced_.insert(keys.begin(), keys.end());
   return Status::OK();
 }
 
@@ -434,7 +515,8 @@ void Committer::Pause(int round) const {
 
 void Committer::RemoveFiles() {
   // Best effort: what stays behind is a leftover that no version names.
-  (void)RemoveUncommitted(context_, store_.get(), transaction_.fragments);
+  (void)RemoveUncommitted(context_, store_.get(), transaction_.new_objects);
+  (void)RemoveUncommitted(context_, store_.get(), rebased_.new_objects);
   (void)store_->Delete(Settling(), transaction_key_);
 }
 

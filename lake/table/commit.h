@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,32 +12,12 @@
 
 #include "lake/base/context.h"
 #include "lake/base/uuid.h"
-#include "lake/format/schema.h"
 #include "lake/storage/object_store.h"
 #include "lake/table/dataset.h"
 #include "lake/table/manifest.h"
+#include "lake/table/transaction.h"
 
 namespace lake::table {
-
-/// A change to a table that is not committed yet.
-struct Transaction {
-  enum class Operation {
-    kCreate,  ///< Version 1: Lance's "overwrite" with no version before it.
-    kAppend,
-  };
-  Operation operation = Operation::kAppend;
-  Uuid uuid;
-  /// The version that the writer looked at; 0 for kCreate.
-  uint64_t read_version = 0;
-  /// New fragments, without ids.
-  std::vector<Fragment> fragments;
-  /// kCreate only: schema, config and table metadata of the new table.
-  format::Schema schema;
-  std::map<std::string, std::string> config;
-  std::map<std::string, std::string> table_metadata;
-  /// Stored with the transaction; carries `lake.operation_id` and `lake.payload_digest`.
-  std::map<std::string, std::string> properties;
-};
 
 /// The property keys of an idempotent operation.
 inline constexpr char kOperationIdProperty[] = "lake.operation_id";
@@ -73,8 +52,9 @@ struct CommitResult {
 ///
 /// OK: the version is visible and durable. An error with kCommitUnknown: it may be either, nothing
 /// was removed, and the same operation must be replayed. kConflict: another commit won for good, or
-/// attempts ran out. kAlreadyExists: a create found a table. Any other error: not done. After a
-/// definite failure the transaction's data files are removed.
+/// attempts ran out; where it is retryable, the operation can be made anew from the newest version.
+/// kAlreadyExists: a create found a table. Any other error: not done. After a definite failure the
+/// transaction's new objects are removed.
 Result<CommitResult> Commit(const Context& context, std::shared_ptr<storage::ObjectStore> store,
                             const Transaction& transaction, const CommitOptions& options);
 

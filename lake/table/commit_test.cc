@@ -61,8 +61,8 @@ class CommitTest : public ::testing::Test {
 
 TEST_F(CommitTest, CreateMakesVersionOne) {
   Transaction create = MakeCreate(context(), SmallSchema(), {NewFragment(7)});
-  create.config["k"] = "v";
-  create.table_metadata["lake.incarnation"] = "i";
+  std::get<OverwriteOperation>(create.operation).config["k"] = "v";
+  std::get<OverwriteOperation>(create.operation).table_metadata["lake.incarnation"] = "i";
   CommitResult result = Run(create).ValueOrDie();
   EXPECT_EQ(result.version, 1u);
   EXPECT_FALSE(result.replayed);
@@ -80,7 +80,7 @@ TEST_F(CommitTest, CreateFindsATable) {
   Transaction create = MakeCreate(context(), SmallSchema(), {NewFragment()});
   Status refused = Run(create).status();
   EXPECT_EQ(CodeOf(refused), ErrorCode::kAlreadyExists);
-  EXPECT_FALSE(Exists("data/" + create.fragments[0].files[0].path)) << "its files are left over";
+  EXPECT_FALSE(Exists("data/" + FragmentsOf(create)[0].files[0].path)) << "its files are left over";
 }
 
 TEST_F(CommitTest, AppendContinuesTheNumbersOfFragments) {
@@ -125,7 +125,7 @@ TEST_F(CommitTest, SyncsInTwoRoundsAndPublishesBetween) {
   Transaction append = MakeAppend(context(), 1, {NewFragment()});
   auto recording = std::make_shared<storage::RecordingStore>(store_);
   CommitOptions options;
-  options.sync_keys = {"data/" + append.fragments[0].files[0].path};
+  options.sync_keys = {"data/" + FragmentsOf(append)[0].files[0].path};
   ASSERT_TRUE(Commit(context(), recording, append, options).ok());
   std::vector<std::string> order;
   for (const storage::StoreCall& call : recording->calls()) {
@@ -137,7 +137,7 @@ TEST_F(CommitTest, SyncsInTwoRoundsAndPublishesBetween) {
   ASSERT_EQ(order.size(), 3u);
   const std::string manifest = "_versions/18446744073709551613.manifest";
   EXPECT_THAT(order[0], HasSubstr("sync"));
-  EXPECT_THAT(order[0], HasSubstr(append.fragments[0].files[0].path));
+  EXPECT_THAT(order[0], HasSubstr(FragmentsOf(append)[0].files[0].path));
   EXPECT_THAT(order[0], HasSubstr(".txn"));
   EXPECT_THAT(order[0], HasSubstr(manifest));
   EXPECT_THAT(order[1], HasSubstr("publish " + manifest));
@@ -291,7 +291,7 @@ TEST_F(CommitTest, AppendConflictsByTheTable) {
     EXPECT_EQ(CodeOf(refused), ErrorCode::kConflict) << reason << ": " << refused;
     EXPECT_THAT(refused.message(), HasSubstr(reason));
     EXPECT_EQ(Newest()->version(), 2u);
-    EXPECT_FALSE(Exists(DataFileKey(append.fragments[0].files[0])));
+    EXPECT_FALSE(Exists(DataFileKey(FragmentsOf(append)[0].files[0])));
   }
 }
 
@@ -329,14 +329,13 @@ TEST_F(CommitTest, AnUnreadableTransactionInBetweenIsNotDoneAndRetryable) {
 TEST_F(CommitTest, UnwritableTablesAreRefusedAndFilesRemoved) {
   CreateTable({NewFragment()});
   Foreign([](pb::Manifest* m, pb::Transaction*) {
-    m->set_reader_feature_flags(2);
-    m->set_writer_feature_flags(2);
+    m->set_writer_feature_flags(32);
   });
   Transaction append = MakeAppend(context(), 2, {NewFragment()});
   Status refused = Run(append).status();
   EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
-  EXPECT_THAT(refused.message(), HasSubstr("stable row ids"));
-  EXPECT_FALSE(Exists(DataFileKey(append.fragments[0].files[0])));
+  EXPECT_THAT(refused.message(), HasSubstr("no transaction file"));
+  EXPECT_FALSE(Exists(DataFileKey(FragmentsOf(append)[0].files[0])));
 }
 
 TEST_F(CommitTest, TheAuthorityIsAskedBeforeEachAttempt) {
@@ -367,8 +366,8 @@ TEST_F(CommitTest, AReplayFindsItsOperationAndRemovesItsNewFiles) {
   CommitResult result = Run(second, options).ValueOrDie();
   EXPECT_TRUE(result.replayed);
   EXPECT_EQ(result.version, 2u);
-  EXPECT_FALSE(Exists(DataFileKey(second.fragments[0].files[0])));
-  EXPECT_TRUE(Exists(DataFileKey(first.fragments[0].files[0])));
+  EXPECT_FALSE(Exists(DataFileKey(FragmentsOf(second)[0].files[0])));
+  EXPECT_TRUE(Exists(DataFileKey(FragmentsOf(first)[0].files[0])));
   EXPECT_EQ(Newest()->version(), 3u);
 }
 
@@ -379,7 +378,7 @@ TEST_F(CommitTest, TheSameTransactionTwiceIsOneVersion) {
   CommitResult again = Run(append).ValueOrDie();
   EXPECT_TRUE(again.replayed);
   EXPECT_EQ(again.version, 2u);
-  EXPECT_TRUE(Exists(DataFileKey(append.fragments[0].files[0])));
+  EXPECT_TRUE(Exists(DataFileKey(FragmentsOf(append)[0].files[0])));
   EXPECT_EQ(Newest()->version(), 2u);
 
   Transaction create = MakeCreate(context(), SmallSchema());
@@ -423,7 +422,7 @@ TEST_F(CommitTest, AReplayAcrossAGapIsUnknownAndRemovesNothing) {
   CommitOptions options;
   options.replay_base = 1;
   EXPECT_TRUE(IsCommitStateUnknown(Run(append, options).status()));
-  EXPECT_TRUE(Exists(DataFileKey(append.fragments[0].files[0])));
+  EXPECT_TRUE(Exists(DataFileKey(FragmentsOf(append)[0].files[0])));
   EXPECT_EQ(Newest()->version(), 4u);
 }
 
@@ -470,7 +469,7 @@ TEST_F(CommitTest, GivesUpAfterItsAttempts) {
   EXPECT_EQ(CodeOf(refused), ErrorCode::kConflict);
   EXPECT_TRUE(IsRetryable(refused));
   EXPECT_EQ(Newest()->version(), 6u);
-  EXPECT_FALSE(Exists(DataFileKey(append.fragments[0].files[0])));
+  EXPECT_FALSE(Exists(DataFileKey(FragmentsOf(append)[0].files[0])));
 }
 
 TEST_F(CommitTest, APutThatNeverArrivesIsUnknownAtTheDeadline) {
@@ -487,7 +486,7 @@ TEST_F(CommitTest, APutThatNeverArrivesIsUnknownAtTheDeadline) {
   EXPECT_TRUE(IsCommitStateUnknown(unknown));
   EXPECT_GE(surroundings_.clock().MonotonicNanos() - before, 30'000'000'000);
   EXPECT_GT(faulty->num_injected(), 10u) << "it was not sent again";
-  EXPECT_TRUE(Exists(DataFileKey(append.fragments[0].files[0])));
+  EXPECT_TRUE(Exists(DataFileKey(FragmentsOf(append)[0].files[0])));
 }
 
 TEST_F(CommitTest, ManyThreadsLoseNothing) {
@@ -511,7 +510,7 @@ TEST_F(CommitTest, ManyThreadsLoseNothing) {
         ASSERT_TRUE(result.ok()) << result.status();
         lost += result->lost_attempts;
         read_version = result->version;
-        committed[t].insert(append.fragments[0].files[0].path);
+        committed[t].insert(FragmentsOf(append)[0].files[0].path);
       }
     });
   }

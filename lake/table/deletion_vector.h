@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,10 +11,15 @@
 
 namespace lake::table {
 
-/// The deleted rows of one fragment. Immutable, thread-safe. Format facts: docs/format/deletion.md.
+/// The deleted rows of one fragment, or other sets of 32-bit numbers. Immutable, thread-safe. Format facts: docs/format/deletion.md.
 class DeletionVector {
  public:
   DeletionVector() = default;
+
+  /// From row numbers below 2^32 in ascending order.
+  static DeletionVector FromSortedRows(std::span<const uint32_t> rows);
+  /// The rows of ranges, all below 2^32.
+  static DeletionVector FromSelection(const format::RowSelection& rows);
 
   /// Decodes the two forms of a deletion file. kCorrupt names `key` and the reason; every row is
   /// below `physical_rows`. Memory is bounded by the size of `bytes` and by `physical_rows`.
@@ -22,8 +28,21 @@ class DeletionVector {
   static Result<DeletionVector> FromBitmap(std::string_view bytes, uint64_t physical_rows,
                                            const std::string& key);
 
+  /// Rows that one or the other, or both, or only the first holds.
+  static DeletionVector Union(const DeletionVector& a, const DeletionVector& b);
+  static DeletionVector Intersection(const DeletionVector& a, const DeletionVector& b);
+  static DeletionVector Difference(const DeletionVector& a, const DeletionVector& b);
+
+  /// The two forms of a deletion file.
+  Result<std::string> ToArrowFile(const Context& context) const;
+  std::string ToBitmap() const;
+
   uint64_t num_deleted() const { return num_deleted_; }
+  bool empty() const { return num_deleted_ == 0; }
   bool Contains(uint64_t row) const;
+  /// The rows as ranges.
+  format::RowSelection Selection() const;
+  bool operator==(const DeletionVector& other) const { return runs_ == other.runs_; }
 
   /// The rows of [start, start + count) that are not deleted.
   format::RowSelection Survivors(uint64_t start, uint64_t count) const;
@@ -34,7 +53,12 @@ class DeletionVector {
   struct Run {
     uint32_t first;
     uint32_t last;
+    bool operator==(const Run&) const = default;
   };
+
+  /// Rows where `keep(in a, in b)`.
+  template <typename Keep>
+  static DeletionVector Combine(const DeletionVector& a, const DeletionVector& b, Keep keep);
 
   /// Adds rows behind all others. REQUIRES: first > the last row so far.
   void Append(uint32_t first, uint32_t last);

@@ -7,10 +7,8 @@ namespace lake::table {
 namespace {
 
 constexpr uint64_t kReadable = kFlagDeletionFiles | kFlagStableRowIds | kFlagUseV2Format |
-                               kFlagTableConfig | kFlagMixedFileVersions;
-// Stable row ids would want a row id sequence for each new fragment.
-constexpr uint64_t kWritable =
-    kFlagDeletionFiles | kFlagUseV2Format | kFlagTableConfig | kFlagMixedFileVersions;
+                               kFlagTableConfig | kFlagBasePaths | kFlagMixedFileVersions;
+constexpr uint64_t kWritable = kReadable;
 
 std::string_view FlagName(uint64_t flag) {
   switch (flag) {
@@ -22,7 +20,7 @@ std::string_view FlagName(uint64_t flag) {
       return "v2 format";
     case kFlagTableConfig:
       return "table config";
-    case 16:
+    case kFlagBasePaths:
       return "base paths";
     case 32:
       return "no transaction file";
@@ -73,10 +71,15 @@ Status CheckWritable(const Manifest& manifest, const std::string& table) {
   ARROW_RETURN_NOT_OK(CheckReadable(manifest, table));
   ARROW_RETURN_NOT_OK(CheckFlags(manifest.reader_flags(), kWritable, "writing", table));
   ARROW_RETURN_NOT_OK(CheckFlags(manifest.writer_flags(), kWritable, "writing", table));
+  return Status::OK();
+}
+
+Status CheckTakesRows(const Manifest& manifest, const std::string& table) {
+  ARROW_RETURN_NOT_OK(CheckWritable(manifest, table));
   const bool mixed = (manifest.reader_flags() & kFlagMixedFileVersions) != 0;
   if (manifest.file_version() != format::kFileVersion22 && !mixed) {
     return Error(ErrorCode::kUnsupported,
-                 "tables of this file version are not written, only of 2.2: {}: file_version {}",
+                 "data files of this version are not written, only of 2.2: {}: file_version {}",
                  table, manifest.file_version().ToString());
   }
   return Status::OK();

@@ -7,6 +7,7 @@
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
+#include "lake/table/deletion_file.h"
 #include "lake/table/manifest_internal.h"
 
 namespace lake::table {
@@ -14,7 +15,6 @@ namespace lake::table {
 namespace {
 
 constexpr size_t kMaxOpenFiles = 256;
-constexpr uint64_t kMaxDeletionFileSize = 16ull << 30;
 
 /// Where a leaf field lies in a fragment.
 struct LeafPlace {
@@ -151,27 +151,10 @@ Result<std::shared_ptr<const DeletionVector>> FragmentSource::Deletions(const Co
 Result<std::shared_ptr<const DeletionVector>> FragmentSource::LoadDeletions(
     const Context& context, const Fragment& fragment) {
   if (!fragment.deletion_file) return std::make_shared<const DeletionVector>();
-  const DeletionFile& file = *fragment.deletion_file;
-  const std::string key = DeletionFileKey(fragment.id, file);
-  if (file.base_id) {
-    return Error(ErrorCode::kUnsupported, "deletion file lies in another base folder: {}: base {}",
-                 key, *file.base_id);
-  }
   ARROW_ASSIGN_OR_RAISE(uint64_t physical_rows, PhysicalRows(context, fragment));
-  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> bytes,
-                        store_->GetAll(context, key, kMaxDeletionFileSize));
-  Result<DeletionVector> vector =
-      file.kind == DeletionFile::Kind::kArrow
-          ? DeletionVector::FromArrowFile(context, std::string_view(*bytes), physical_rows, key)
-          : DeletionVector::FromBitmap(std::string_view(*bytes), physical_rows, key);
-  ARROW_RETURN_NOT_OK(vector.status());
-  if (file.num_deleted_rows != 0 && file.num_deleted_rows != vector->num_deleted()) {
-    return Error(
-        ErrorCode::kCorrupt,
-        "deletion file holds another number of rows than the manifest says: {}: {}, not {}", key,
-        vector->num_deleted(), file.num_deleted_rows);
-  }
-  return std::make_shared<const DeletionVector>(*std::move(vector));
+  ARROW_ASSIGN_OR_RAISE(DeletionVector vector,
+                        ReadDeletionFile(context, store_.get(), fragment, physical_rows));
+  return std::make_shared<const DeletionVector>(std::move(vector));
 }
 
 Result<std::shared_ptr<arrow::RecordBatch>> FragmentSource::Read(

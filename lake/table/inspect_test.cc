@@ -18,7 +18,7 @@ TEST(InspectTest, ExplainsADatasetAndItsNewestManifest) {
   auto store = storage::MakeMemoryStore();
   Fragment fragment = PutFakeFragment(context, store.get(), SmallSchema(), 10).ValueOrDie();
   Transaction create = MakeCreate(context, SmallSchema(), {fragment});
-  create.config["k"] = "v";
+  std::get<OverwriteOperation>(create.operation).config["k"] = "v";
   create.properties["lake.operation_id"] = "op";
   ASSERT_TRUE(Commit(context, store, create, {}).ok());
   // What lake would refuse to read is explained all the same.

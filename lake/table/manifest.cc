@@ -54,6 +54,22 @@ Result<int64_t> TimestampNanos(const google::protobuf::Timestamp& time, const st
   return *nanos;
 }
 
+std::string UnknownFields(const google::protobuf::Message& message) {
+  std::string bytes;
+  const google::protobuf::UnknownFieldSet& unknown =
+      message.GetReflection()->GetUnknownFields(message);
+  if (!unknown.empty()) unknown.SerializeToString(&bytes);
+  return bytes;
+}
+
+void RestoreUnknownFields(const std::string& bytes, google::protobuf::Message* message) {
+  if (!bytes.empty()) message->GetReflection()->MutableUnknownFields(message)->ParseFromString(bytes);
+}
+
+std::shared_ptr<const std::string> Shared(bool present, const std::string& bytes) {
+  return present ? std::make_shared<const std::string>(bytes) : nullptr;
+}
+
 Result<DataFile> DataFileFromMessage(const pb::DataFile& message, uint64_t fragment_id,
                                      const std::string& key) {
   auto corrupt = [&](std::string_view reason) {
@@ -77,8 +93,11 @@ Result<DataFile> DataFileFromMessage(const pb::DataFile& message, uint64_t fragm
   }
   file.size_bytes = message.file_size_bytes();
   if (message.has_base_id()) file.base_id = message.base_id();
+  file.unknown_fields = UnknownFields(message);
   return file;
 }
+
+}  // namespace
 
 Result<Fragment> FragmentFromMessage(const pb::DataFragment& message, const std::string& key) {
   Fragment fragment;
@@ -111,14 +130,19 @@ Result<Fragment> FragmentFromMessage(const pb::DataFragment& message, const std:
     deletion.id = from.id();
     deletion.num_deleted_rows = from.num_deleted_rows();
     if (from.has_base_id()) deletion.base_id = from.base_id();
+    deletion.unknown_fields = UnknownFields(from);
     if (fragment.physical_rows != 0 && deletion.num_deleted_rows > fragment.physical_rows) {
       return corrupt("more rows are deleted than it has");
     }
   }
+  fragment.row_ids = Shared(message.has_inline_row_ids(), message.inline_row_ids());
+  fragment.created_at_versions =
+      Shared(message.has_inline_created_at_versions(), message.inline_created_at_versions());
+  fragment.last_updated_at_versions = Shared(message.has_inline_last_updated_at_versions(),
+                                             message.inline_last_updated_at_versions());
+  fragment.unknown_fields = UnknownFields(message);
   return fragment;
 }
-
-}  // namespace
 
 Result<std::shared_ptr<const Manifest>> Manifest::Decode(const arrow::Buffer& bytes,
                                                          const std::string& key) {
@@ -212,6 +236,18 @@ Status ManifestFile::InterpretFragments(const std::string& key) {
   return Status::OK();
 }
 
+std::vector<BasePath> ManifestFile::base_paths() const {
+  std::vector<BasePath> bases;
+  for (const pb::Manifest::BasePath& message : message_.base_paths()) {
+    BasePath& base = bases.emplace_back();
+    base.id = message.id();
+    if (message.has_name()) base.name = message.name();
+    base.is_dataset_root = message.is_dataset_root();
+    base.path = message.path();
+  }
+  return bases;
+}
+
 std::string ManifestFile::writer() const {
   if (!message_.has_writer_version()) return "unknown";
   const pb::Manifest::WriterVersion& writer = message_.writer_version();
@@ -258,29 +294,49 @@ Result<std::string> EncodeManifest(pb::Manifest message,
   return bytes;
 }
 
+void DataFileToMessage(const DataFile& file, pb::DataFile* message) {
+  RestoreUnknownFields(file.unknown_fields, message);
+  message->set_path(file.path);
+  message->mutable_fields()->Add(file.field_ids.begin(), file.field_ids.end());
+  message->mutable_column_indices()->Add(file.column_indices.begin(), file.column_indices.end());
+  message->set_file_major_version(file.version.major);
+  message->set_file_minor_version(file.version.minor);
+  message->set_file_size_bytes(file.size_bytes);
+  if (file.base_id) message->set_base_id(*file.base_id);
+}
+
+void DeletionFileToMessage(const DeletionFile& file, pb::DeletionFile* message) {
+  RestoreUnknownFields(file.unknown_fields, message);
+  message->set_file_type(file.kind == DeletionFile::Kind::kArrow ? pb::DeletionFile::ARROW_ARRAY
+                                                                 : pb::DeletionFile::BITMAP);
+  message->set_read_version(file.read_version);
+  message->set_id(file.id);
+  message->set_num_deleted_rows(file.num_deleted_rows);
+  if (file.base_id) message->set_base_id(*file.base_id);
+}
+
 void FragmentToMessage(const Fragment& fragment, pb::DataFragment* message) {
+  RestoreUnknownFields(fragment.unknown_fields, message);
   message->set_id(fragment.id);
   message->set_physical_rows(fragment.physical_rows);
-  for (const DataFile& file : fragment.files) {
-    pb::DataFile* to = message->add_files();
-    to->set_path(file.path);
-    to->mutable_fields()->Add(file.field_ids.begin(), file.field_ids.end());
-    to->mutable_column_indices()->Add(file.column_indices.begin(), file.column_indices.end());
-    to->set_file_major_version(file.version.major);
-    to->set_file_minor_version(file.version.minor);
-    to->set_file_size_bytes(file.size_bytes);
-    if (file.base_id) to->set_base_id(*file.base_id);
-  }
+  for (const DataFile& file : fragment.files) DataFileToMessage(file, message->add_files());
   if (fragment.deletion_file) {
-    const DeletionFile& from = *fragment.deletion_file;
-    pb::DeletionFile* to = message->mutable_deletion_file();
-    to->set_file_type(from.kind == DeletionFile::Kind::kArrow ? pb::DeletionFile::ARROW_ARRAY
-                                                              : pb::DeletionFile::BITMAP);
-    to->set_read_version(from.read_version);
-    to->set_id(from.id);
-    to->set_num_deleted_rows(from.num_deleted_rows);
-    if (from.base_id) to->set_base_id(*from.base_id);
+    DeletionFileToMessage(*fragment.deletion_file, message->mutable_deletion_file());
   }
+  if (fragment.row_ids) message->set_inline_row_ids(*fragment.row_ids);
+  if (fragment.created_at_versions) {
+    message->set_inline_created_at_versions(*fragment.created_at_versions);
+  }
+  if (fragment.last_updated_at_versions) {
+    message->set_inline_last_updated_at_versions(*fragment.last_updated_at_versions);
+  }
+}
+
+void BasePathToMessage(const BasePath& base, pb::Manifest::BasePath* message) {
+  message->set_id(base.id);
+  if (base.name) message->set_name(*base.name);
+  message->set_is_dataset_root(base.is_dataset_root);
+  message->set_path(base.path);
 }
 
 std::string DataFileKey(const DataFile& file) { return "data/" + file.path; }
@@ -288,6 +344,14 @@ std::string DataFileKey(const DataFile& file) { return "data/" + file.path; }
 std::string DeletionFileKey(uint64_t fragment_id, const DeletionFile& file) {
   return fmt::format("_deletions/{}-{}-{}.{}", fragment_id, file.read_version, file.id,
                      file.kind == DeletionFile::Kind::kArrow ? "arrow" : "bin");
+}
+
+std::vector<std::string> DataFileKeys(const std::vector<Fragment>& fragments) {
+  std::vector<std::string> keys;
+  for (const Fragment& fragment : fragments) {
+    for (const DataFile& file : fragment.files) keys.push_back(DataFileKey(file));
+  }
+  return keys;
 }
 
 }  // namespace lake::table

@@ -31,6 +31,8 @@ struct DataFile {
   uint64_t size_bytes = 0;
   /// Set if the file lies in another base folder: kUnsupported to read for now.
   std::optional<uint32_t> base_id;
+  /// What the message holds that lake does not know, serialized.
+  std::string unknown_fields;
 };
 
 /// Rows of a fragment that are deleted. Path: `_deletions/<fragment>-<read
@@ -43,6 +45,7 @@ struct DeletionFile {
   /// 0 where unknown.
   uint64_t num_deleted_rows = 0;
   std::optional<uint32_t> base_id;
+  std::string unknown_fields;
 };
 
 struct Fragment {
@@ -51,6 +54,21 @@ struct Fragment {
   std::optional<DeletionFile> deletion_file;
   /// Rows including deleted ones. 0 in very old tables: then the data file says it.
   uint64_t physical_rows = 0;
+  /// Only with stable row ids: sequences as docs/format/row_ids.md has them, undecoded. Null where
+  /// the manifest does not hold them inline.
+  std::shared_ptr<const std::string> row_ids;
+  std::shared_ptr<const std::string> created_at_versions;
+  std::shared_ptr<const std::string> last_updated_at_versions;
+  std::string unknown_fields;
+};
+
+/// Another folder that files of a table may lie in.
+struct BasePath {
+  uint32_t id = 0;
+  std::optional<std::string> name;
+  /// Files lie under `data/`, `_deletions/` and `_indices/` of `path`; else directly in it.
+  bool is_dataset_root = false;
+  std::string path;
 };
 
 /// Feature flags of a manifest. Facts: docs/format/manifest.md.
@@ -58,6 +76,7 @@ inline constexpr uint64_t kFlagDeletionFiles = 1;
 inline constexpr uint64_t kFlagStableRowIds = 2;
 inline constexpr uint64_t kFlagUseV2Format = 4;
 inline constexpr uint64_t kFlagTableConfig = 8;
+inline constexpr uint64_t kFlagBasePaths = 16;
 inline constexpr uint64_t kFlagMixedFileVersions = 256;
 
 /// How the manifests of a table are named.
@@ -90,6 +109,10 @@ class Manifest {
   virtual format::FileVersion file_version() const = 0;
   virtual const std::map<std::string, std::string>& config() const = 0;
   virtual const std::map<std::string, std::string>& table_metadata() const = 0;
+  virtual std::vector<BasePath> base_paths() const = 0;
+  /// The first stable row id that was never given; 0 without stable row ids.
+  virtual uint64_t next_row_id() const = 0;
+  bool has_stable_row_ids() const { return (reader_flags() & kFlagStableRowIds) != 0; }
   /// Name under `_transactions/`; empty if there is none.
   virtual const std::string& transaction_file() const = 0;
   /// Who wrote it, such as "lance 14.0.2"; for `inspect`.
@@ -115,8 +138,9 @@ uint64_t KnownRows(const Manifest& manifest);
 
 /// OK if this lake can read the version; else kUnsupported naming the flag.
 Status CheckReadable(const Manifest& manifest, const std::string& table);
-/// OK if this lake can commit rows on top of the version; else kUnsupported naming the flag or the
-/// table's file version.
+/// OK if this lake can commit on top of the version; else kUnsupported naming the flag.
 Status CheckWritable(const Manifest& manifest, const std::string& table);
+/// OK if, besides, data files can be added to it; else kUnsupported naming its file version.
+Status CheckTakesRows(const Manifest& manifest, const std::string& table);
 
 }  // namespace lake::table

@@ -34,13 +34,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Require(again->inline_transaction() == "transaction");
 
   Transaction append;
-  append.fragments = manifest.fragments();
-  if (append.fragments.empty()) append.fragments.emplace_back();
-  auto built = BuildAppendedManifest(manifest, append, "t", 1);
+  append.operation = AppendOperation{manifest.fragments()};
+  std::vector<Fragment>& fragments = std::get<AppendOperation>(append.operation).fragments;
+  if (fragments.empty()) fragments.emplace_back();
+  auto built = BuildManifest({.transaction = append,
+                              .operation = append.operation,
+                              .transaction_bytes = "t",
+                              .now_nanos = 1,
+                              .newest = &manifest});
   if (!built.ok()) return 0;
   auto appended = ManifestFile::Decode(*built, "appended");
   // The next version's number can be none.
   if (!appended.ok()) return 0;
-  Require((*appended)->fragments().size() == manifest.fragments().size() + append.fragments.size());
+  Require((*appended)->fragments().size() == manifest.fragments().size() + fragments.size());
   return 0;
 }

@@ -32,6 +32,8 @@ class ManifestFile final : public Manifest {
     return table_metadata_;
   }
   const std::string& transaction_file() const override { return message_.transaction_file(); }
+  std::vector<BasePath> base_paths() const override;
+  uint64_t next_row_id() const override { return message_.next_row_id(); }
   std::string writer() const override;
 
   /// The message as read, unknown fields included; its fragments are in the file's order.
@@ -79,11 +81,20 @@ Result<std::string> EncodeManifest(pb::Manifest message,
                                    const std::optional<std::string>& index_section,
                                    const std::string& transaction);
 
-/// Fills `message` from `fragment`.
+/// Fills an empty `message`.
+void DataFileToMessage(const DataFile& file, pb::DataFile* message);
+void DeletionFileToMessage(const DeletionFile& file, pb::DeletionFile* message);
 void FragmentToMessage(const Fragment& fragment, pb::DataFragment* message);
+void BasePathToMessage(const BasePath& base, pb::Manifest::BasePath* message);
+
+/// `key` names what holds the message, for kCorrupt.
+Result<Fragment> FragmentFromMessage(const pb::DataFragment& message, const std::string& key);
 
 /// The key of a data file, and of a deletion file of fragment `fragment_id`.
 std::string DataFileKey(const DataFile& file);
 std::string DeletionFileKey(uint64_t fragment_id, const DeletionFile& file);
+
+/// The keys of all data files of `fragments`.
+std::vector<std::string> DataFileKeys(const std::vector<Fragment>& fragments);
 
 }  // namespace lake::table

@@ -60,17 +60,19 @@ class ManifestTest : public ::testing::Test {
   pb::Manifest Message(int fragments = 2) {
     Transaction create = MakeCreate(context(), SmallSchema());
     for (int i = 0; i < fragments; ++i) {
-      Fragment& fragment = create.fragments.emplace_back();
+      Fragment& fragment = FragmentsOf(create).emplace_back();
       fragment.physical_rows = 10;
       fragment.files.push_back({.path = fmt::format("{}.lance", i),
                                 .field_ids = {0, 1},
                                 .column_indices = {0, 1},
                                 .version = {2, 2},
                                 .size_bytes = 99,
-                                .base_id = std::nullopt});
+                                .base_id = std::nullopt,
+                                .unknown_fields = {}});
     }
-    create.table_metadata["lake.incarnation"] = "x";
-    std::string bytes = BuildCreatedManifest(create, "", 1'700'000'000'123'456'789).ValueOrDie();
+    std::get<OverwriteOperation>(create.operation).table_metadata["lake.incarnation"] = "x";
+    std::string bytes =
+        BuildManifest(create, nullptr, "", 1'700'000'000'123'456'789).ValueOrDie();
     return ManifestFile::Decode(bytes, "m").ValueOrDie()->message();
   }
 
@@ -282,8 +284,8 @@ TEST_F(ManifestTest, UnknownFieldsSurviveAnAppend) {
   auto newest = ManifestFile::Decode(old_bytes, "m").ValueOrDie();
 
   Transaction append = MakeAppend(context(), 1, {Fragment{}});
-  append.fragments[0].physical_rows = 5;
-  std::string bytes = BuildAppendedManifest(*newest, append, "mine", 5).ValueOrDie();
+  FragmentsOf(append)[0].physical_rows = 5;
+  std::string bytes = BuildManifest(append, newest.get(), "mine", 5).ValueOrDie();
   auto manifest = ManifestFile::Decode(bytes, "m").ValueOrDie();
   const pb::Manifest& appended = manifest->message();
 
@@ -341,7 +343,7 @@ TEST_F(ManifestTest, FlagsAreRecomputedAndStickyOnesKept) {
     test.edit(&message);
     auto newest = Decode(message).ValueOrDie();
     Transaction append = MakeAppend(context(), 1, {Fragment{}});
-    std::string bytes = BuildAppendedManifest(*newest, append, "", 5).ValueOrDie();
+    std::string bytes = BuildManifest(append, newest.get(), "", 5).ValueOrDie();
     auto manifest = ManifestFile::Decode(bytes, "m").ValueOrDie();
     EXPECT_EQ(manifest->reader_flags(), test.reader) << test.name;
     EXPECT_EQ(manifest->writer_flags(), test.writer) << test.name;
@@ -355,7 +357,6 @@ TEST_F(ManifestTest, UnknownFlagsAreRefusedByName) {
     EXPECT_TRUE(CheckReadable(*Decode(message).ValueOrDie(), "t").ok()) << flag;
   }
   const std::pair<uint64_t, const char*> unknown[] = {
-      {16, "base paths"},
       {32, "no transaction file"},
       {64, "data overlay files"},
       {128, "covered index"},
@@ -381,22 +382,11 @@ TEST_F(ManifestTest, UnknownFlagsAreRefusedByName) {
   }
 }
 
-TEST_F(ManifestTest, StableRowIdsAreReadButNotWritten) {
-  pb::Manifest message = Message();
-  message.set_reader_feature_flags(2);
-  message.set_writer_feature_flags(2);
-  auto manifest = Decode(message).ValueOrDie();
-  EXPECT_TRUE(CheckReadable(*manifest, "t").ok());
-  Status refused = CheckWritable(*manifest, "t");
-  EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
-  EXPECT_THAT(refused.message(), HasSubstr("stable row ids"));
-}
-
 TEST_F(ManifestTest, FragmentIdsEndAtTheirLastNumber) {
   pb::Manifest message = Message();
   message.set_max_fragment_id(UINT32_MAX);
   Transaction append = MakeAppend(context(), 1, {Fragment{}});
-  Status refused = BuildAppendedManifest(*Decode(message).ValueOrDie(), append, "", 5).status();
+  Status refused = BuildManifest(append, Decode(message).ValueOrDie().get(), "", 5).status();
   EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
 }
 
@@ -407,7 +397,8 @@ TEST_F(ManifestTest, FilesOfAnotherVersionAreRefusedByName) {
   Status refused = CheckFragmentsFit(*manifest, Decode(Message()).ValueOrDie()->fragments());
   EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
   EXPECT_THAT(refused.message(), HasSubstr("file_version 2.1"));
-  refused = CheckWritable(*manifest, "t");
+  EXPECT_TRUE(CheckWritable(*manifest, "t").ok());
+  refused = CheckTakesRows(*manifest, "t");
   EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
   EXPECT_THAT(refused.message(), HasSubstr("file_version 2.1"));
   // Where versions are mixed already, each file speaks for itself.

@@ -1,10 +1,11 @@
+#include "lake/table/transaction.h"
+
+#include <limits>
 #include <optional>
 
 #include <arrow/buffer.h>
 
 #include "lake/format/parse_message_internal.h"
-#include "lake/format/schema_internal.h"
-#include "lake/table/commit.h"
 #include "lake/table/transaction_internal.h"
 
 namespace lake::table {
@@ -30,30 +31,6 @@ std::string TransactionFileName(uint64_t read_version, const std::string& uuid) 
 
 std::string TransactionKey(const std::string& file_name) { return "_transactions/" + file_name; }
 
-pb::Transaction TransactionToMessage(const Transaction& transaction) {
-  pb::Transaction message;
-  message.set_read_version(transaction.read_version);
-  message.set_uuid(transaction.uuid.ToString());
-  message.mutable_transaction_properties()->insert(transaction.properties.begin(),
-                                                   transaction.properties.end());
-  if (transaction.operation == Transaction::Operation::kAppend) {
-    pb::Transaction::Append* append = message.mutable_append();
-    for (const Fragment& fragment : transaction.fragments) {
-      FragmentToMessage(fragment, append->add_fragments());
-    }
-    return message;
-  }
-  pb::Transaction::Overwrite* overwrite = message.mutable_overwrite();
-  for (const Fragment& fragment : transaction.fragments) {
-    FragmentToMessage(fragment, overwrite->add_fragments());
-  }
-  format::FieldsToMessages(transaction.schema, overwrite->mutable_schema());
-  format::MetadataToMessage(transaction.schema.metadata, overwrite->mutable_schema_metadata());
-  overwrite->mutable_config_upsert_values()->insert(transaction.config.begin(),
-                                                    transaction.config.end());
-  return message;
-}
-
 Result<pb::Transaction> ReadTransaction(const Context& context, storage::ObjectStore* store,
                                         const ManifestFile& manifest) {
   if (manifest.inline_transaction()) {
@@ -77,6 +54,40 @@ Result<pb::Transaction> ReadTransaction(const Context& context, storage::ObjectS
     return Error(ErrorCode::kCorrupt, "transaction file is no valid transaction: {}", key);
   }
   return *std::move(message);
+}
+
+Transaction NewTransaction(const Context& context, uint64_t read_version, Operation operation,
+                           std::vector<std::string> new_objects) {
+  Transaction transaction;
+  transaction.uuid = Uuid::NewV4(context);
+  transaction.read_version = read_version;
+  transaction.operation = std::move(operation);
+  transaction.new_objects = std::move(new_objects);
+  return transaction;
+}
+
+Status RemoveUncommitted(const Context& context, storage::ObjectStore* store,
+                         const std::vector<std::string>& new_objects) {
+  // Also for removing what a cancelled call left.
+  Context cleanup = context;
+  cleanup.cancel = CancelToken();
+  cleanup.deadline = std::numeric_limits<int64_t>::max();
+  Status first;
+  for (const std::string& key : new_objects) {
+    Status removed = store->Delete(cleanup, key);
+    if (first.ok()) first = std::move(removed);
+  }
+  return first;
+}
+
+std::string_view OperationName(const Operation& operation) {
+  // In the order of the variant.
+  constexpr std::string_view kNames[] = {
+      "append",           "overwrite",   "delete",        "update",           "merge",
+      "project",          "rewrite",     "reserve_fragments", "restore",      "update_config",
+      "data_replacement", "create_index", "update_bases", "clone"};
+  static_assert(std::size(kNames) == std::variant_size_v<Operation>);
+  return kNames[operation.index()];
 }
 
 std::string_view OperationName(const pb::Transaction& transaction) {

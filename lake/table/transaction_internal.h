@@ -8,17 +8,17 @@
 #include "lake/base/context.h"
 #include "lake/storage/object_store.h"
 #include "lake/table/manifest_internal.h"
+#include "lake/table/transaction.h"
 #include "lake/table/transaction.pb.h"
 
 namespace lake::table {
-
-struct Transaction;
 
 /// Where the `.txn` file of a transaction lies.
 std::string TransactionFileName(uint64_t read_version, const std::string& uuid);
 std::string TransactionKey(const std::string& file_name);
 
-pb::Transaction TransactionToMessage(const Transaction& transaction);
+/// The message of `transaction`, with `operation` in place of its own: what a rebase made of it.
+pb::Transaction TransactionToMessage(const Transaction& transaction, const Operation& operation);
 
 /// Nothing if the bytes are no transaction.
 std::optional<pb::Transaction> ParseTransaction(std::string_view bytes);

@@ -75,15 +75,16 @@ TEST_F(TransactionTest, NeitherIsAnErrorThatNamesTheFile) {
 TEST_F(TransactionTest, KeepsWhatAnAppendCarries) {
   Transaction append = MakeAppend(context(), 6, {});
   append.properties = {{"k", "v"}};
-  Fragment& fragment = append.fragments.emplace_back();
+  Fragment& fragment = FragmentsOf(append).emplace_back();
   fragment.physical_rows = 3;
   fragment.files.push_back({.path = "x.lance",
                             .field_ids = {0, 1},
                             .column_indices = {0, 1},
                             .version = {2, 2},
                             .size_bytes = 9,
-                            .base_id = std::nullopt});
-  const pb::Transaction message = TransactionToMessage(append);
+                            .base_id = std::nullopt,
+                            .unknown_fields = {}});
+  const pb::Transaction message = TransactionToMessage(append, append.operation);
   EXPECT_EQ(OperationName(message), "append");
   EXPECT_EQ(Property(message, "k"), "v");
   EXPECT_EQ(Property(message, "absent"), "");
@@ -101,13 +102,13 @@ TEST_F(TransactionTest, AnOperationOfTheFutureIsUnknown) {
 TEST_F(TransactionTest, MutationsNeverCrash) {
   Transaction create = MakeCreate(context(), SmallSchema());
   create.properties = {{"k", "v"}};
-  create.config = {{"a", "b"}};
+  std::get<OverwriteOperation>(create.operation).config = {{"a", "b"}};
   Transaction append = MakeAppend(context(), 6, {Fragment{}});
   constexpr uint64_t kSeed = 4;
   SCOPED_TRACE(kSeed);
   std::mt19937_64 engine(kSeed);
   for (const Transaction& transaction : {create, append}) {
-    const std::string bytes = TransactionToMessage(transaction).SerializeAsString();
+    const std::string bytes = TransactionToMessage(transaction, transaction.operation).SerializeAsString();
     for (int i = 0; i < 2000; ++i) {
       std::string mutant = bytes.substr(0, i % 10 == 0 ? engine() % bytes.size() : bytes.size());
       for (uint64_t flips = 1 + engine() % 4; flips > 0 && !mutant.empty(); --flips) {

@@ -54,7 +54,7 @@ std::optional<std::string> Option(const Arguments& arguments, const std::string&
 Result<std::vector<Fragment>> Write(const Context& context,
                                     std::shared_ptr<storage::ObjectStore> store,
                                     const format::Schema& schema, arrow::RecordBatchReader* reader,
-                                    const Arguments& arguments) {
+                                    const Arguments& arguments, std::vector<std::string>* keys) {
   AppendWriterOptions options;
   if (auto rows = Option(arguments, "rows")) options.max_rows_per_file = std::stoull(*rows);
   ARROW_ASSIGN_OR_RAISE(std::unique_ptr<AppendWriter> writer,
@@ -64,7 +64,9 @@ Result<std::vector<Fragment>> Write(const Context& context,
     if (batch == nullptr) break;
     ARROW_RETURN_NOT_OK(writer->Write(*batch));
   }
-  return writer->Finish();
+  ARROW_ASSIGN_OR_RAISE(std::vector<Fragment> fragments, writer->Finish());
+  *keys = writer->new_objects();
+  return fragments;
 }
 
 Result<std::shared_ptr<arrow::RecordBatchReader>> OpenStream(const std::string& path) {
@@ -75,14 +77,15 @@ Result<std::shared_ptr<arrow::RecordBatchReader>> OpenStream(const std::string& 
 Status Create(const Context& context, const Arguments& arguments) {
   ARROW_ASSIGN_OR_RAISE(auto store, storage::OpenLocalStore(arguments[1]));
   ARROW_ASSIGN_OR_RAISE(auto reader, OpenStream(arguments[2]));
-  Transaction create;
-  create.operation = Transaction::Operation::kCreate;
-  create.uuid = Uuid::NewV4(context);
+  OverwriteOperation create;
   ARROW_ASSIGN_OR_RAISE(create.schema, format::SchemaFromArrow(*reader->schema()));
+  std::vector<std::string> keys;
   ARROW_ASSIGN_OR_RAISE(create.fragments,
-                        Write(context, store, create.schema, reader.get(), arguments));
+                        Write(context, store, create.schema, reader.get(), arguments, &keys));
   create.table_metadata["lake.incarnation"] = Uuid::NewV7(context).ToString();
-  ARROW_ASSIGN_OR_RAISE(CommitResult result, Commit(context, store, create, {}));
+  create.stable_row_ids = Option(arguments, "stable").has_value();
+  ARROW_ASSIGN_OR_RAISE(CommitResult result,
+                        Commit(context, store, NewTransaction(context, 0, create, keys), {}));
   std::cout << result.version << "\n";
   return Status::OK();
 }
@@ -91,11 +94,12 @@ Status Append(const Context& context, const Arguments& arguments) {
   ARROW_ASSIGN_OR_RAISE(auto store, storage::OpenLocalStore(arguments[1]));
   ARROW_ASSIGN_OR_RAISE(auto reader, OpenStream(arguments[2]));
   ARROW_ASSIGN_OR_RAISE(auto dataset, Dataset::Open(context, store));
-  Transaction append;
-  append.uuid = Uuid::NewV4(context);
-  append.read_version = dataset->manifest().version();
-  ARROW_ASSIGN_OR_RAISE(append.fragments, Write(context, store, dataset->manifest().schema(),
-                                                reader.get(), arguments));
+  std::vector<std::string> keys;
+  ARROW_ASSIGN_OR_RAISE(
+      std::vector<Fragment> fragments,
+      Write(context, store, dataset->manifest().schema(), reader.get(), arguments, &keys));
+  Transaction append = NewTransaction(context, dataset->manifest().version(),
+                                      AppendOperation{std::move(fragments)}, std::move(keys));
   if (auto id = Option(arguments, "operation")) append.properties[kOperationIdProperty] = *id;
   CommitOptions options;
   if (auto base = Option(arguments, "base")) options.replay_base = std::stoull(*base);
@@ -191,16 +195,15 @@ Status Race(const Context& context, const Arguments& arguments) {
   for (std::string line; std::getline(std::cin, line);) {
     if (line.starts_with("prepare ")) {
       ARROW_ASSIGN_OR_RAISE(auto dataset, Dataset::Open(context, store));
-      append = Transaction();
-      append.uuid = Uuid::NewV4(context);
-      append.read_version = dataset->manifest().version();
       ARROW_ASSIGN_OR_RAISE(
           auto id, arrow::MakeArrayFromScalar(arrow::Int64Scalar(std::stoll(line.substr(8))), 1));
       auto batch = arrow::RecordBatch::Make(dataset->arrow_schema(), 1, {id});
       ARROW_ASSIGN_OR_RAISE(auto writer,
                             AppendWriter::Open(context, store, dataset->manifest().schema()));
       ARROW_RETURN_NOT_OK(writer->Write(*batch));
-      ARROW_ASSIGN_OR_RAISE(append.fragments, writer->Finish());
+      ARROW_ASSIGN_OR_RAISE(std::vector<Fragment> fragments, writer->Finish());
+      append = NewTransaction(context, dataset->manifest().version(),
+                              AppendOperation{std::move(fragments)}, writer->new_objects());
       std::cout << "ready" << std::endl;
     } else {
       CommitOptions options;

@@ -2,6 +2,7 @@
 
 #include <arrow/type.h>
 
+#include "lake/table/manifest_build_internal.h"
 #include "lake/table/transaction_internal.h"
 #include "lake/table/version_list.h"
 
@@ -35,22 +36,33 @@ Result<Fragment> PutFakeFragment(const Context& context, storage::ObjectStore* s
 
 Transaction MakeCreate(const Context& context, format::Schema schema,
                        std::vector<Fragment> fragments) {
-  Transaction transaction;
-  transaction.operation = Transaction::Operation::kCreate;
-  transaction.uuid = Uuid::NewV4(context);
-  transaction.schema = std::move(schema);
-  transaction.fragments = std::move(fragments);
-  return transaction;
+  std::vector<std::string> keys = DataFileKeys(fragments);
+  OverwriteOperation create;
+  create.schema = std::move(schema);
+  create.fragments = std::move(fragments);
+  return NewTransaction(context, 0, std::move(create), std::move(keys));
 }
 
 Transaction MakeAppend(const Context& context, uint64_t read_version,
                        std::vector<Fragment> fragments) {
-  Transaction transaction;
-  transaction.operation = Transaction::Operation::kAppend;
-  transaction.uuid = Uuid::NewV4(context);
-  transaction.read_version = read_version;
-  transaction.fragments = std::move(fragments);
-  return transaction;
+  std::vector<std::string> keys = DataFileKeys(fragments);
+  return NewTransaction(context, read_version, AppendOperation{std::move(fragments)},
+                        std::move(keys));
+}
+
+std::vector<Fragment>& FragmentsOf(Transaction& transaction) {
+  auto* append = std::get_if<AppendOperation>(&transaction.operation);
+  return append != nullptr ? append->fragments
+                           : std::get<OverwriteOperation>(transaction.operation).fragments;
+}
+
+Result<std::string> BuildManifest(const Transaction& transaction, const ManifestFile* newest,
+                                  const std::string& transaction_bytes, int64_t now_nanos) {
+  return BuildManifest({.transaction = transaction,
+                        .operation = transaction.operation,
+                        .transaction_bytes = transaction_bytes,
+                        .now_nanos = now_nanos,
+                        .newest = newest});
 }
 
 Result<uint64_t> PutForeignVersion(const Context& context, storage::ObjectStore* store,

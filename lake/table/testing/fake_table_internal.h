@@ -44,6 +44,13 @@ Transaction MakeCreate(const Context& context, format::Schema schema,
 Transaction MakeAppend(const Context& context, uint64_t read_version,
                        std::vector<Fragment> fragments);
 
+/// The new rows of an append or a create.
+std::vector<Fragment>& FragmentsOf(Transaction& transaction);
+
+/// The manifest that `transaction` makes on top of `newest` (null: a first version).
+Result<std::string> BuildManifest(const Transaction& transaction, const ManifestFile* newest,
+                                  const std::string& transaction_bytes, int64_t now_nanos);
+
 /// Changes what a foreign program's next version holds.
 using ForeignEdit = std::function<void(pb::Manifest*, pb::Transaction*)>;
 
