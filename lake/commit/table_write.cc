@@ -40,8 +40,7 @@ Result<table::CommitResult> CommitTransaction(const Context& context,
     transaction.properties[table::kOperationIdProperty] = operation.operation_id;
     transaction.properties[table::kPayloadDigestProperty] = operation.payload_digest;
   }
-  Result<std::vector<std::string>> sets =
-      WriteReferenceSets(context, store.get(), transaction);
+  Result<std::vector<std::string>> sets = WriteReferenceSets(context, store.get(), transaction);
   if (!sets.ok()) {
     table::RemoveUncommitted(SettlingContext(context), store.get(), transaction.new_objects).ok();
     return sets.status();

@@ -288,11 +288,11 @@ Result<std::optional<CommitResult>> Committer::Examine(const VersionList& versio
         "another commit came first; run the operation again: {}: version {} is \"{}\"",
         store_->description(), version, OperationName(*theirs));
   } else if (verdict == Verdict::kNever) {
-    conflict_ = Error(
-        ErrorCode::kConflict,
-        "{} does not go together with what was committed since: {}: version {} is \"{}\"",
-        OperationName(transaction_.operation), store_->description(), version,
-        OperationName(*theirs));
+    conflict_ =
+        Error(ErrorCode::kConflict,
+              "{} does not go together with what was committed since: {}: version {} is \"{}\"",
+              OperationName(transaction_.operation), store_->description(), version,
+              OperationName(*theirs));
   }
   return std::nullopt;
 }
@@ -325,14 +325,14 @@ Status Committer::CheckConflicts(const VersionList& versions, const Manifest& ne
 
 Status Committer::CheckSchema(const Manifest& newest) const {
   const bool is_append = std::holds_alternative<AppendOperation>(transaction_.operation);
-  const bool fits =
-      is_append
-          // After a drop, the id of the dropped column can come back for another one.
-          ? !(columns_added_ && columns_projected_) &&
-                SchemaStillFits(read_->schema(), newest.schema())
-          : DataStillFits(read_->schema(), newest.schema());
+  const bool fits = is_append
+                        // After a drop, the id of the dropped column can come back for another one.
+                        ? !(columns_added_ && columns_projected_) &&
+                              SchemaStillFits(read_->schema(), newest.schema())
+                        : DataStillFits(read_->schema(), newest.schema());
   if (fits) return Status::OK();
-  return RetryableError(ErrorCode::kConflict, "columns were changed since the rows were written: {}",
+  return RetryableError(ErrorCode::kConflict,
+                        "columns were changed since the rows were written: {}",
                         store_->description());
 }
 
@@ -376,8 +376,8 @@ Result<std::string> Committer::Build(const VersionList& versions) {
   }
   std::shared_ptr<const Manifest> restored;
   if (const auto* restore = std::get_if<RestoreOperation>(&rebased_.operation)) {
-    ARROW_ASSIGN_OR_RAISE(
-        restored, ReadManifest(context_, store_.get(), restore->version, versions.naming));
+    ARROW_ASSIGN_OR_RAISE(restored,
+                          ReadManifest(context_, store_.get(), restore->version, versions.naming));
     ARROW_RETURN_NOT_OK(CheckWritable(*restored, store_->description()));
   }
   return BuildManifest({.transaction = transaction_,

@@ -328,9 +328,7 @@ TEST_F(CommitTest, AnUnreadableTransactionInBetweenIsNotDoneAndRetryable) {
 
 TEST_F(CommitTest, UnwritableTablesAreRefusedAndFilesRemoved) {
   CreateTable({NewFragment()});
-  Foreign([](pb::Manifest* m, pb::Transaction*) {
-    m->set_writer_feature_flags(32);
-  });
+  Foreign([](pb::Manifest* m, pb::Transaction*) { m->set_writer_feature_flags(32); });
   Transaction append = MakeAppend(context(), 2, {NewFragment()});
   Status refused = Run(append).status();
   EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);

@@ -1,9 +1,8 @@
-#include "lake/table/conflict_internal.h"
-
 #include <algorithm>
 #include <optional>
 #include <string>
 
+#include "lake/table/conflict_internal.h"
 #include "lake/table/deletion_vector.h"
 
 namespace lake::table {

@@ -43,8 +43,8 @@ Result<DeletionFile> WriteDeletionFile(const Context& context, storage::ObjectSt
                                        uint64_t fragment_id, uint64_t read_version,
                                        const DeletionVector& rows, std::string* key) {
   DeletionFile file;
-  file.kind = rows.num_deleted() < kBitmapRows ? DeletionFile::Kind::kArrow
-                                               : DeletionFile::Kind::kBitmap;
+  file.kind =
+      rows.num_deleted() < kBitmapRows ? DeletionFile::Kind::kArrow : DeletionFile::Kind::kBitmap;
   file.read_version = read_version;
   file.id = context.random->NextUint64();
   file.num_deleted_rows = rows.num_deleted();

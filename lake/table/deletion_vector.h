@@ -11,7 +11,8 @@
 
 namespace lake::table {
 
-/// The deleted rows of one fragment, or other sets of 32-bit numbers. Immutable, thread-safe. Format facts: docs/format/deletion.md.
+/// The deleted rows of one fragment, or other sets of 32-bit numbers. Immutable, thread-safe.
+/// Format facts: docs/format/deletion.md.
 class DeletionVector {
  public:
   DeletionVector() = default;

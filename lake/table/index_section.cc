@@ -28,8 +28,8 @@ bool HoldsRowIds(const pb::IndexMetadata& index) {
     int32_t last_version;
   };
   constexpr KnownType kTypes[] = {
-      {"BTreeIndexDetails", 0},     {"BitmapIndexDetails", 0}, {"LabelListIndexDetails", 1},
-      {"NGramIndexDetails", 0},     {"RTreeIndexDetails", 0},  {"InvertedIndexDetails", 2},
+      {"BTreeIndexDetails", 0},  {"BitmapIndexDetails", 0}, {"LabelListIndexDetails", 1},
+      {"NGramIndexDetails", 0},  {"RTreeIndexDetails", 0},  {"InvertedIndexDetails", 2},
       {"VectorIndexDetails", 2},
   };
   const std::string type = DetailsType(index);

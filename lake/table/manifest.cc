@@ -63,7 +63,8 @@ std::string UnknownFields(const google::protobuf::Message& message) {
 }
 
 void RestoreUnknownFields(const std::string& bytes, google::protobuf::Message* message) {
-  if (!bytes.empty()) message->GetReflection()->MutableUnknownFields(message)->ParseFromString(bytes);
+  if (!bytes.empty())
+    message->GetReflection()->MutableUnknownFields(message)->ParseFromString(bytes);
 }
 
 std::shared_ptr<const std::string> Shared(bool present, const std::string& bytes) {

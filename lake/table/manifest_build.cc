@@ -229,9 +229,10 @@ Status ManifestDraft::Remove(const std::vector<uint64_t>& ids) {
   const std::set<uint64_t> gone(ids.begin(), ids.end());
   for (uint64_t id : gone) ARROW_RETURN_NOT_OK(Find(id).status());
   auto* fragments = message.mutable_fragments();
-  fragments->erase(std::remove_if(fragments->begin(), fragments->end(),
-                                  [&](const auto& fragment) { return gone.contains(fragment.id()); }),
-                   fragments->end());
+  fragments->erase(
+      std::remove_if(fragments->begin(), fragments->end(),
+                     [&](const auto& fragment) { return gone.contains(fragment.id()); }),
+      fragments->end());
   places.clear();
   return Status::OK();
 }

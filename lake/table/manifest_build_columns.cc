@@ -117,8 +117,8 @@ Status BuildDataReplacement(const DataReplacementOperation& operation, ManifestD
     auto* files = fragment->mutable_files();
     for (int i = files->size() - 1; i >= 0; --i) {
       const auto& ids = (*files)[i].fields();
-      const bool dead = !ids.empty() &&
-                        std::all_of(ids.begin(), ids.end(), [](int32_t id) { return id < 0; });
+      const bool dead =
+          !ids.empty() && std::all_of(ids.begin(), ids.end(), [](int32_t id) { return id < 0; });
       if (dead) files->DeleteSubrange(i, 1);
     }
     DataFileToMessage(replacement.file, fragment->add_files());

@@ -53,8 +53,8 @@ struct ManifestDraft {
   /// Puts `fragment` at the place of the one with its id.
   Status Replace(const Fragment& fragment);
   Status Remove(const std::vector<uint64_t>& ids);
-  /// The schema is another one: fields that stay keep their metadata and what lake does not know of them. Indices on
-  /// fields that are gone go, and data files without a living field.
+  /// The schema is another one: fields that stay keep their metadata and what lake does not know of
+  /// them. Indices on fields that are gone go, and data files without a living field.
   Status SetSchema(const format::Schema& schema);
 };
 

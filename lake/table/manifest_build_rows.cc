@@ -73,8 +73,8 @@ Status BuildRewrite(const RewriteOperation& operation, ManifestDraft* draft) {
     for (const Fragment& fragment : group.old_fragments) old_ids.push_back(fragment.id);
     ARROW_RETURN_NOT_OK(draft->Remove(old_ids));
     for (const Fragment& fragment : group.new_fragments) {
-      const bool reserved = draft->message.has_max_fragment_id() &&
-                            fragment.id <= draft->message.max_fragment_id();
+      const bool reserved =
+          draft->message.has_max_fragment_id() && fragment.id <= draft->message.max_fragment_id();
       if (!reserved || draft->Find(fragment.id).ok()) {
         return Error(ErrorCode::kInvalidArgument,
                      "a rewrite's new fragment has an id that was not reserved: fragment {}",

@@ -71,8 +71,7 @@ class ManifestTest : public ::testing::Test {
                                 .unknown_fields = {}});
     }
     std::get<OverwriteOperation>(create.operation).table_metadata["lake.incarnation"] = "x";
-    std::string bytes =
-        BuildManifest(create, nullptr, "", 1'700'000'000'123'456'789).ValueOrDie();
+    std::string bytes = BuildManifest(create, nullptr, "", 1'700'000'000'123'456'789).ValueOrDie();
     return ManifestFile::Decode(bytes, "m").ValueOrDie()->message();
   }
 
@@ -357,14 +356,10 @@ TEST_F(ManifestTest, UnknownFlagsAreRefusedByName) {
     EXPECT_TRUE(CheckReadable(*Decode(message).ValueOrDie(), "t").ok()) << flag;
   }
   const std::pair<uint64_t, const char*> unknown[] = {
-      {32, "no transaction file"},
-      {64, "data overlay files"},
-      {128, "covered index"},
-      {512, "flag 512"},
-      {1024, "tagged fragment reuse"},
-      {16384, "managed blobs"},
-      {32768, "non-reusable field"},
-      {1ull << 63, "9223372036854775808"},
+      {32, "no transaction file"},     {64, "data overlay files"},
+      {128, "covered index"},          {512, "flag 512"},
+      {1024, "tagged fragment reuse"}, {16384, "managed blobs"},
+      {32768, "non-reusable field"},   {1ull << 63, "9223372036854775808"},
   };
   for (const auto& [flag, name] : unknown) {
     pb::Manifest message = Message();

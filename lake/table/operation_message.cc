@@ -59,8 +59,8 @@ struct Writer {
     FragmentsToMessages(update.added, to->mutable_new_fragments());
     // Upstream says it in one of two places, by mode.
     const bool rows = update.mode == UpdateOperation::Mode::kRewriteRows;
-    auto* fields = rows ? to->mutable_fields_for_preserving_frag_bitmap()
-                        : to->mutable_fields_modified();
+    auto* fields =
+        rows ? to->mutable_fields_for_preserving_frag_bitmap() : to->mutable_fields_modified();
     fields->Add(update.fields_modified.begin(), update.fields_modified.end());
     to->set_update_mode(rows ? pb::Transaction::Update::REWRITE_ROWS
                              : pb::Transaction::Update::REWRITE_COLUMNS);

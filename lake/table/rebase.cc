@@ -58,16 +58,12 @@ class Rebaser {
  public:
   Rebaser(const Context& context, storage::ObjectStore* store, const Transaction& transaction,
           const Manifest& read, const Manifest& newest)
-      : context_(context),
-        store_(store),
-        transaction_(transaction),
-        read_(read),
-        newest_(newest) {}
+      : context_(context), store_(store), transaction_(transaction), read_(read), newest_(newest) {}
 
   Result<RebasedOperation> Run() {
     RebasedOperation rebased{transaction_.operation, {}};
-    Status status = std::visit([this](auto& operation) { return Rebase(&operation); },
-                               rebased.operation);
+    Status status =
+        std::visit([this](auto& operation) { return Rebase(&operation); }, rebased.operation);
     if (!status.ok()) {
       // Best effort: what stays behind is a leftover that no version names.
       (void)RemoveUncommitted(context_, store_, new_objects_);
@@ -156,9 +152,8 @@ class Rebaser {
   /// Adds my rows to those that are deleted in `fragment` by now; true if none is left.
   Result<bool> MergeDeletions(const DeletionVector& mine, Fragment* fragment) {
     if (fragment->physical_rows == 0) return MustRetry(fragment->id, "has an unknown row count");
-    ARROW_ASSIGN_OR_RAISE(
-        DeletionVector theirs,
-        ReadDeletionFile(context_, store_, *fragment, fragment->physical_rows));
+    ARROW_ASSIGN_OR_RAISE(DeletionVector theirs,
+                          ReadDeletionFile(context_, store_, *fragment, fragment->physical_rows));
     if (!DeletionVector::Intersection(mine, theirs).empty()) {
       return MustRetry(fragment->id, "lost rows that this operation changes, too");
     }

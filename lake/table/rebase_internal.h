@@ -16,9 +16,9 @@ struct RebasedOperation {
 };
 
 /// Brings the operation of `transaction`, made for `read`, onto `newest`. Rows that it takes out
-/// join those that others took out of the same fragments meanwhile. kConflict (retryable) if it must
-/// be done again: a fragment that it touches is gone or has other files, or another took out one of
-/// its rows. After an error, nothing was left behind.
+/// join those that others took out of the same fragments meanwhile. kConflict (retryable) if it
+/// must be done again: a fragment that it touches is gone or has other files, or another took out
+/// one of its rows. After an error, nothing was left behind.
 Result<RebasedOperation> RebaseOperation(const Context& context, storage::ObjectStore* store,
                                          const Transaction& transaction, const Manifest& read,
                                          const Manifest& newest);

@@ -300,9 +300,8 @@ Result<RowVersionSequence> RowVersionSequence::Decode(std::string_view bytes, ui
   RowVersionSequence sequence;
   SegmentDecoder decoder(max_rows, what);
   for (const pb::RowDatasetVersionSequence::Run& run : message.runs()) {
-    ARROW_RETURN_NOT_OK(decoder.Decode(run.span(), [&](uint64_t, uint64_t count) {
-      sequence.Append(count, run.version());
-    }));
+    ARROW_RETURN_NOT_OK(decoder.Decode(
+        run.span(), [&](uint64_t, uint64_t count) { sequence.Append(count, run.version()); }));
   }
   return sequence;
 }

@@ -1,6 +1,5 @@
-#include "lake/table/row_lineage_internal.h"
-
 #include "lake/table/row_id_sequence.h"
+#include "lake/table/row_lineage_internal.h"
 
 namespace lake::table {
 
@@ -13,8 +12,8 @@ Status AssignRowIds(uint64_t version, uint64_t* next_row_id, pb::DataFragment* f
   }
   RowVersionSequence created;
   if (fragment->has_inline_created_at_versions()) {
-    ARROW_ASSIGN_OR_RAISE(created, RowVersionSequence::Decode(
-                                       fragment->inline_created_at_versions(), rows, what));
+    ARROW_ASSIGN_OR_RAISE(
+        created, RowVersionSequence::Decode(fragment->inline_created_at_versions(), rows, what));
   }
   if (*next_row_id + (rows - ids.size()) < *next_row_id) {
     return Error(ErrorCode::kUnsupported, "table has used up its 2^64 row ids");

@@ -83,9 +83,10 @@ Status RemoveUncommitted(const Context& context, storage::ObjectStore* store,
 std::string_view OperationName(const Operation& operation) {
   // In the order of the variant.
   constexpr std::string_view kNames[] = {
-      "append",           "overwrite",   "delete",        "update",           "merge",
-      "project",          "rewrite",     "reserve_fragments", "restore",      "update_config",
-      "data_replacement", "create_index", "update_bases", "clone"};
+      "append",       "overwrite",     "delete",           "update",
+      "merge",        "project",       "rewrite",          "reserve_fragments",
+      "restore",      "update_config", "data_replacement", "create_index",
+      "update_bases", "clone"};
   static_assert(std::size(kNames) == std::variant_size_v<Operation>);
   return kNames[operation.index()];
 }

@@ -108,7 +108,8 @@ TEST_F(TransactionTest, MutationsNeverCrash) {
   SCOPED_TRACE(kSeed);
   std::mt19937_64 engine(kSeed);
   for (const Transaction& transaction : {create, append}) {
-    const std::string bytes = TransactionToMessage(transaction, transaction.operation).SerializeAsString();
+    const std::string bytes =
+        TransactionToMessage(transaction, transaction.operation).SerializeAsString();
     for (int i = 0; i < 2000; ++i) {
       std::string mutant = bytes.substr(0, i % 10 == 0 ? engine() % bytes.size() : bytes.size());
       for (uint64_t flips = 1 + engine() % 4; flips > 0 && !mutant.empty(); --flips) {
