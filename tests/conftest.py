@@ -21,10 +21,12 @@ class Lake:
     def __init__(self, program, data_dir):
         self.program = program
         self.data_dir = data_dir
+        # Before the program's name, such as ["nsenter", ...].
+        self.prefix = []
 
     def command(self, *arguments):
         """The command line of `lake --data-dir ... arguments`, for tests that start it themselves."""
-        return [str(self.program), "--data-dir", str(self.data_dir), *map(str, arguments)]
+        return [*self.prefix, str(self.program), "--data-dir", str(self.data_dir), *map(str, arguments)]
 
     def run(self, *arguments, exit_code=0, **options):
         """Runs it and returns the CompletedProcess, with text output; fails the test on another exit code.
