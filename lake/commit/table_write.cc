@@ -16,6 +16,7 @@
 #include "lake/commit/reference_sets.h"
 #include "lake/commit/row_shape.h"
 #include "lake/commit/row_sink.h"
+#include "lake/format/file_writer.h"
 #include "lake/table/commit.h"
 
 namespace lake::commit {
@@ -340,6 +341,7 @@ Result<std::unique_ptr<TableWrite>> StartCreate(
   ARROW_RETURN_NOT_OK(CheckOperationKey(options.operation));
   ARROW_RETURN_NOT_OK(CheckNewColumns(schema));
   ARROW_ASSIGN_OR_RAISE(format::Schema table_schema, format::SchemaFromArrow(schema));
+  ARROW_RETURN_NOT_OK(format::CheckWritable(table_schema));
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Schema> arrow_schema, format::ToArrow(table_schema));
   ARROW_ASSIGN_OR_RAISE(FileReferenceChecker checker,
                         MakeChecker(context, core.get(), principal, *arrow_schema, options));

@@ -123,6 +123,7 @@ class FileWriterImpl final : public FileWriter {
 };
 
 Status FileWriterImpl::AddLeaves() {
+  ARROW_RETURN_NOT_OK(CheckWritable(schema_));
   for (size_t i = 0; i < schema_.fields.size(); ++i) {
     const Field& field = schema_.fields[i];
     ARROW_ASSIGN_OR_RAISE(const auto arrow_field, ToArrow(field));

@@ -34,6 +34,9 @@ struct WrittenFile {
   std::vector<int32_t> column_indices;
 };
 
+/// kUnsupported, naming the column, for a schema with a type that FileWriter does not write.
+Status CheckWritable(const Schema& schema);
+
 /// Writes one Lance data file of version 2.2. Format facts: docs/format/file.md.
 /// The file becomes visible at Finish; destruction before it leaves nothing behind. Not
 /// thread-safe.

@@ -24,10 +24,7 @@ std::string_view View(const arrow::Buffer& buffer) {
 void AppendLeaves(const Field& field, const std::string& parent_path,
                   std::vector<ColumnDescription>* columns) {
   const std::string path = parent_path.empty() ? field.name : parent_path + "." + field.name;
-  const auto packed = field.metadata.find("lance-encoding:packed");
-  const bool own_column = field.is_leaf() || field.children.empty() || field.children[0].id < 0 ||
-                          (packed != field.metadata.end() && packed->second == "true");
-  if (own_column) {
+  if (field.is_leaf()) {
     ColumnDescription& column = columns->emplace_back();
     column.field = path;
     column.field_id = field.id;

@@ -14,6 +14,13 @@
 namespace lake::format {
 
 Status ReadCall::AddField(const ColumnRequest& request) {
+  if (request.field.is_packed() || request.field.is_blob_v1() || request.field.is_blob_v2() ||
+      request.field.logical_type == "json") {
+    return Error(ErrorCode::kUnsupported,
+                 "a column stored as packed struct, blob or JSON is not read: Lance {} file '{}', "
+                 "column '{}'",
+                 source_.version.ToString(), source_.key, request.field.name);
+  }
   OutputField output;
   ARROW_ASSIGN_OR_RAISE(output.field, ToArrow(request.field));
   output.first_leaf = leaves_.size();
@@ -49,7 +56,9 @@ Status ReadCall::AddLeaf(const std::shared_ptr<arrow::Field>& field, const std::
   leaf.in_struct = in_struct;
   leaf.with_parent = with_parent;
   auto type = LeafType::From(field->type());
-  if (!type.ok()) return WithContext(type.status(), fmt::format("column '{}'", name));
+  if (!type.ok())
+    return WithContext(type.status(), fmt::format("Lance {} file '{}', column '{}'",
+                                                  source_.version.ToString(), source_.key, name));
   leaf.type = *std::move(type);
   leaves_.push_back(std::move(leaf));
   return Status::OK();

@@ -1,136 +1,52 @@
 #include "lake/format/schema.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include <arrow/extension_type.h>
 #include <arrow/type.h>
-#include <arrow/type_traits.h>
 #include <arrow/util/key_value_metadata.h>
 
 namespace lake::format {
 namespace {
 
-constexpr char kExtensionName[] = "ARROW:extension:name";
-constexpr char kExtensionMetadata[] = "ARROW:extension:metadata";
-constexpr std::string_view kFixedSizeList = "fixed_size_list:";
-constexpr int kMaxPath = 256;
+constexpr char kOldPackedKey[] = "packed";
+constexpr char kPrimaryKeyKey[] = "lance-schema:unenforced-primary-key";
+constexpr char kArrowJson[] = "arrow.json";
+constexpr char kLanceJson[] = "lance.json";
+constexpr char kLanceBlob[] = "lance.blob.v2";
+constexpr char kJson[] = "json";
 
-struct NamedType {
-  std::string_view logical;
-  std::shared_ptr<arrow::DataType> type;
-};
+using Metadata = std::map<std::string, std::string>;
 
-// Every type whose name has no free part.
-const std::vector<NamedType>& NamedTypes() {
-  static const std::vector<NamedType>* const types = new std::vector<NamedType>{
-      {"bool", arrow::boolean()},
-      {"int8", arrow::int8()},
-      {"uint8", arrow::uint8()},
-      {"int16", arrow::int16()},
-      {"uint16", arrow::uint16()},
-      {"int32", arrow::int32()},
-      {"uint32", arrow::uint32()},
-      {"int64", arrow::int64()},
-      {"uint64", arrow::uint64()},
-      {"float", arrow::float32()},
-      {"double", arrow::float64()},
-      {"string", arrow::utf8()},
-      {"large_string", arrow::large_utf8()},
-      {"binary", arrow::binary()},
-      {"large_binary", arrow::large_binary()},
-      {"date32:day", arrow::date32()},
-      {"date64:ms", arrow::date64()},
-      {"time32:s", arrow::time32(arrow::TimeUnit::SECOND)},
-      {"time32:ms", arrow::time32(arrow::TimeUnit::MILLI)},
-      {"time64:us", arrow::time64(arrow::TimeUnit::MICRO)},
-      {"time64:ns", arrow::time64(arrow::TimeUnit::NANO)},
-      {"duration:s", arrow::duration(arrow::TimeUnit::SECOND)},
-      {"duration:ms", arrow::duration(arrow::TimeUnit::MILLI)},
-      {"duration:us", arrow::duration(arrow::TimeUnit::MICRO)},
-      {"duration:ns", arrow::duration(arrow::TimeUnit::NANO)},
-  };
-  return *types;
+std::string_view Get(const Metadata& metadata, const std::string& key) {
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? std::string_view() : std::string_view(found->second);
 }
 
-struct NamedUnit {
-  std::string_view name;
-  arrow::TimeUnit::type unit;
-};
-constexpr std::array<NamedUnit, 4> kUnits{{{"s", arrow::TimeUnit::SECOND},
-                                           {"ms", arrow::TimeUnit::MILLI},
-                                           {"us", arrow::TimeUnit::MICRO},
-                                           {"ns", arrow::TimeUnit::NANO}}};
-
-bool IsNumber(arrow::Type::type id) {
-  return arrow::is_integer(id) || id == arrow::Type::FLOAT || id == arrow::Type::DOUBLE;
-}
-
-// Types of Lance that are known by name but not read, so that the error can say "not read" and not
-// "damaged".
-bool IsKnownUnread(std::string_view logical) {
-  for (const std::string_view name : {"null", "halffloat", "list", "list.struct", "large_list",
-                                      "large_list.struct", "json", "blob", "map"}) {
-    if (logical == name) return true;
+// Extension types of Lance's own name whose columns are stored as something else than their storage
+// type says are refused until they are known.
+Status CheckExtension(const Metadata& metadata, const std::string& path) {
+  const std::string_view name = Get(metadata, kExtensionNameKey);
+  if (!name.starts_with("lance.") || name == kLanceJson || name == kLanceBlob ||
+      name == "lance.bfloat16") {
+    return Status::OK();
   }
-  return logical.starts_with("decimal:256:") || logical.starts_with("dict:");
-}
-
-Status Unread(const std::string& logical, const std::string& path) {
   return Error(ErrorCode::kUnsupported,
-               "a column of this Lance type is not read: column '{}', type {}", path, logical);
+               "a column of this extension type is neither read nor written: column '{}', {}", path,
+               name);
 }
 
-Status BadLogicalType(const std::string& logical, const std::string& path) {
-  return Error(ErrorCode::kCorrupt,
-               "the type of a column is not well-formed: column '{}', type '{}'", path,
-               logical.substr(0, kMaxPath));
-}
-
-template <typename T>
-std::optional<T> ParseInt(std::string_view text) {
-  T value{};
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return value;
-}
-
-// The field's metadata or those keys of it that change how the column is stored and that we do not
-// do.
-Status CheckMetadata(const std::map<std::string, std::string>& metadata, const std::string& path) {
-  const auto refuse = [&](std::string_view what) {
-    return Error(ErrorCode::kUnsupported,
-                 "a column stored in this way is neither read nor written: column '{}', {}", path,
-                 what);
-  };
-  for (const char* key : {"lance-encoding:packed", "packed"}) {
-    const auto found = metadata.find(key);
-    if (found != metadata.end() && found->second == "true") return refuse("packed struct");
-  }
-  const auto blob = metadata.find("lance-encoding:blob");
-  if (blob != metadata.end() && blob->second == "true") return refuse("blob");
-  const auto extension = metadata.find(kExtensionName);
-  if (extension != metadata.end() && extension->second.starts_with("lance.")) {
-    return refuse("type " + extension->second);
-  }
-  return Status::OK();
-}
-
-std::map<std::string, std::string> MetadataOf(const arrow::KeyValueMetadata* metadata) {
-  std::map<std::string, std::string> map;
+Metadata MetadataOf(const arrow::KeyValueMetadata* metadata) {
+  Metadata map;
   if (metadata == nullptr) return map;
   for (int64_t i = 0; i < metadata->size(); ++i) map[metadata->key(i)] = metadata->value(i);
   return map;
 }
 
-std::shared_ptr<const arrow::KeyValueMetadata> ToArrowMetadata(
-    const std::map<std::string, std::string>& map) {
+std::shared_ptr<const arrow::KeyValueMetadata> ToArrowMetadata(const Metadata& map) {
   if (map.empty()) return nullptr;
   std::vector<std::string> keys;
   std::vector<std::string> values;
@@ -141,10 +57,22 @@ std::shared_ptr<const arrow::KeyValueMetadata> ToArrowMetadata(
   return arrow::key_value_metadata(std::move(keys), std::move(values));
 }
 
+bool IsString(arrow::Type::type id) {
+  return id == arrow::Type::STRING || id == arrow::Type::LARGE_STRING ||
+         id == arrow::Type::STRING_VIEW;
+}
+
+std::string PathOf(const std::string& parent, const std::string& name) {
+  return parent.empty() ? name : parent + "." + name;
+}
+
 Result<Field> FieldFromArrow(const arrow::Field& arrow_field, const std::string& parent_path,
-                             int32_t* next_id) {
-  const std::string path =
-      parent_path.empty() ? arrow_field.name() : parent_path + "." + arrow_field.name();
+                             int depth, int32_t* next_id) {
+  const std::string path = PathOf(parent_path, arrow_field.name());
+  if (depth > kMaxTypeDepth) {
+    return Error(ErrorCode::kUnsupported, "a column is nested deeper than {}: column '{}'",
+                 kMaxTypeDepth, path);
+  }
   Field field;
   field.name = arrow_field.name();
   field.nullable = arrow_field.nullable();
@@ -152,109 +80,114 @@ Result<Field> FieldFromArrow(const arrow::Field& arrow_field, const std::string&
   const arrow::DataType* type = arrow_field.type().get();
   if (type->id() == arrow::Type::EXTENSION) {
     const auto& extension = static_cast<const arrow::ExtensionType&>(*type);
-    field.metadata[kExtensionName] = extension.extension_name();
-    field.metadata[kExtensionMetadata] = extension.Serialize();
+    field.metadata[kExtensionNameKey] = extension.extension_name();
+    field.metadata[kExtensionMetadataKey] = extension.Serialize();
     type = extension.storage_type().get();
   }
-  ARROW_RETURN_NOT_OK(CheckMetadata(field.metadata, path));
-  ARROW_ASSIGN_OR_RAISE(field.logical_type, LogicalType(*type, path));
+  ARROW_RETURN_NOT_OK(CheckExtension(field.metadata, path));
+  const std::string_view primary_key = Get(field.metadata, kPrimaryKeyKey);
+  field.unenforced_primary_key = primary_key == "true" || primary_key == "1";
   field.id = (*next_id)++;
-  if (type->id() != arrow::Type::STRUCT) return field;
-  if (!parent_path.empty()) {
-    return Error(ErrorCode::kUnsupported,
-                 "a struct inside a struct is neither read nor written: column '{}'", path);
+  const std::string_view extension = Get(field.metadata, kExtensionNameKey);
+  if ((extension == kArrowJson && IsString(type->id())) || extension == kLanceJson) {
+    field.logical_type = kJson;
+    field.metadata[kExtensionNameKey] = kLanceJson;
+    field.metadata[kExtensionMetadataKey] = "";
+    return field;
   }
+  ARROW_ASSIGN_OR_RAISE(field.logical_type, LogicalType(*type, path));
+  if (!HasChildFields(field.logical_type)) return field;
   std::set<std::string> names;
   for (const auto& child : type->fields()) {
     if (!names.insert(child->name()).second) {
       return Error(ErrorCode::kInvalidArgument, "a struct has two fields of the same name: '{}.{}'",
                    path, child->name());
     }
-    ARROW_ASSIGN_OR_RAISE(Field converted, FieldFromArrow(*child, path, next_id));
+    ARROW_ASSIGN_OR_RAISE(Field converted, FieldFromArrow(*child, path, depth + 1, next_id));
     field.children.push_back(std::move(converted));
   }
   return field;
 }
 
-Result<std::shared_ptr<arrow::DataType>> ToArrowType(const std::string& logical,
-                                                     const std::string& path) {
-  for (const NamedType& named : NamedTypes()) {
-    if (named.logical == logical) return named.type;
+Status BadChildren(const Field& field, const std::string& path) {
+  return Error(ErrorCode::kCorrupt,
+               "a column has fields that its type does not have: column '{}', type {}, {} fields",
+               path, field.logical_type, field.children.size());
+}
+
+// The struct that is read for a blob: where its bytes lie.
+std::shared_ptr<arrow::Field> BlobToArrow(const Field& field) {
+  const auto part = [](const char* name, std::shared_ptr<arrow::DataType> type, bool nullable) {
+    return arrow::field(name, std::move(type), nullable);
+  };
+  if (field.is_blob_v1()) {
+    return arrow::field(field.name,
+                        arrow::struct_({part("position", arrow::uint64(), true),
+                                        part("size", arrow::uint64(), true)}),
+                        field.nullable, ToArrowMetadata(field.metadata));
   }
-  const std::string_view view = logical;
-  if (view.starts_with("decimal:128:")) {
-    const std::string_view rest = view.substr(12);
-    const size_t colon = rest.find(':');
-    if (colon == std::string_view::npos) return BadLogicalType(logical, path);
-    const auto precision = ParseInt<int32_t>(rest.substr(0, colon));
-    const auto scale = ParseInt<int32_t>(rest.substr(colon + 1));
-    if (!precision || !scale || *precision < 1 || *precision > 38 || *scale < -128 ||
-        *scale > 127) {
-      return BadLogicalType(logical, path);
-    }
-    return arrow::decimal128(*precision, *scale);
+  Metadata metadata = field.metadata;
+  metadata.erase(kExtensionNameKey);
+  metadata.erase(kExtensionMetadataKey);
+  metadata[kBlobKey] = "true";
+  metadata[kPackedKey] = "true";
+  return arrow::field(
+      field.name,
+      arrow::struct_({part("kind", arrow::uint8(), false), part("position", arrow::uint64(), false),
+                      part("size", arrow::uint64(), false), part("blob_id", arrow::uint32(), false),
+                      part("blob_uri", arrow::utf8(), false)}),
+      field.nullable, ToArrowMetadata(metadata));
+}
+
+Result<std::shared_ptr<arrow::DataType>> NestedType(const Field& field, arrow::FieldVector children,
+                                                    const std::string& path) {
+  const std::string_view logical = field.logical_type;
+  if (logical == "struct") return arrow::struct_(std::move(children));
+  if (children.size() != 1) return BadChildren(field, path);
+  if (logical.starts_with("list")) return arrow::list(std::move(children[0]));
+  if (logical.starts_with("large_list")) return arrow::large_list(std::move(children[0]));
+  if (logical == "map") {
+    const auto map = arrow::MapType::Make(std::move(children[0]));
+    if (!map.ok()) return BadChildren(field, path);
+    return *map;
   }
-  if (view.starts_with("timestamp:")) {
-    // The zone may hold colons itself, as in "+01:00".
-    const std::string_view rest = view.substr(10);
-    const size_t colon = rest.find(':');
-    for (const NamedUnit& unit : kUnits) {
-      if (colon == std::string_view::npos || rest.substr(0, colon) != unit.name) continue;
-      const std::string_view zone = rest.substr(colon + 1);
-      return zone == "-" ? arrow::timestamp(unit.unit)
-                         : arrow::timestamp(unit.unit, std::string(zone));
-    }
-    return BadLogicalType(logical, path);
-  }
-  if (view.starts_with("fixed_size_binary:")) {
-    const auto width = ParseInt<int32_t>(view.substr(18));
-    if (!width || *width < 0) return BadLogicalType(logical, path);
-    if (*width == 0) return Unread(logical, path);
-    return arrow::fixed_size_binary(*width);
-  }
-  if (view.starts_with(kFixedSizeList)) {
-    const size_t colon = view.rfind(':');
-    const auto size = ParseInt<int32_t>(view.substr(colon + 1));
-    if (colon < kFixedSizeList.size() || !size || *size < 0) return BadLogicalType(logical, path);
-    const std::string_view item = view.substr(kFixedSizeList.size(), colon - kFixedSizeList.size());
-    for (const NamedType& named : NamedTypes()) {
-      if (named.logical != item || !IsNumber(named.type->id()) || *size == 0) continue;
-      return arrow::fixed_size_list(arrow::field("item", named.type), *size);
-    }
-    return Unread(logical, path);
-  }
-  if (IsKnownUnread(view)) return Unread(logical, path);
-  return Error(ErrorCode::kUnsupported,
-               "a column has a type that is not known: column '{}', type '{}'", path,
-               logical.substr(0, kMaxPath));
+  // The size of a fixed-size list of structs is read by the parser of plain types, with an item
+  // that it knows.
+  const std::string plain = "fixed_size_list:int8" + std::string(logical.substr(22));
+  const auto sized = TypeOfLogicalType(plain, path);
+  if (!sized.ok()) return WithContext(sized.status(), field.logical_type);
+  if (children[0]->type()->id() != arrow::Type::STRUCT) return BadChildren(field, path);
+  return arrow::fixed_size_list(std::move(children[0]),
+                                static_cast<const arrow::FixedSizeListType&>(**sized).list_size());
 }
 
 Result<std::shared_ptr<arrow::Field>> ToArrowField(const Field& field,
-                                                   const std::string& parent_path) {
-  const std::string path = parent_path.empty() ? field.name : parent_path + "." + field.name;
-  ARROW_RETURN_NOT_OK(CheckMetadata(field.metadata, path));
+                                                   const std::string& parent_path, int depth) {
+  const std::string path = PathOf(parent_path, field.name);
+  if (depth > kMaxTypeDepth) {
+    return Error(ErrorCode::kUnsupported, "a column is nested deeper than {}: column '{}'",
+                 kMaxTypeDepth, path);
+  }
+  ARROW_RETURN_NOT_OK(CheckExtension(field.metadata, path));
+  if (field.is_blob_v1() || field.is_blob_v2()) return BlobToArrow(field);
+  if (field.logical_type == kJson) {
+    Metadata metadata = field.metadata;
+    metadata[kExtensionNameKey] = kArrowJson;
+    metadata[kExtensionMetadataKey] = "";
+    if (!field.children.empty()) return BadChildren(field, path);
+    return arrow::field(field.name, arrow::utf8(), field.nullable, ToArrowMetadata(metadata));
+  }
   std::shared_ptr<arrow::DataType> type;
-  if (field.logical_type == "struct") {
-    if (!parent_path.empty() || field.children.empty()) {
-      return Error(ErrorCode::kUnsupported,
-                   "a struct inside a struct, or one without fields, is not read: column '{}'",
-                   path);
-    }
+  if (HasChildFields(field.logical_type)) {
     arrow::FieldVector children;
     for (const Field& child : field.children) {
-      ARROW_ASSIGN_OR_RAISE(auto converted, ToArrowField(child, path));
+      ARROW_ASSIGN_OR_RAISE(auto converted, ToArrowField(child, path, depth + 1));
       children.push_back(std::move(converted));
     }
-    type = arrow::struct_(std::move(children));
+    ARROW_ASSIGN_OR_RAISE(type, NestedType(field, std::move(children), path));
   } else {
-    ARROW_ASSIGN_OR_RAISE(type, ToArrowType(field.logical_type, path));
-    if (!field.children.empty()) {
-      return field.logical_type.starts_with(kFixedSizeList)
-                 ? Unread(field.logical_type, path)
-                 : Error(ErrorCode::kCorrupt,
-                         "a column of a type without fields has fields: column '{}', type {}", path,
-                         field.logical_type);
-    }
+    ARROW_ASSIGN_OR_RAISE(type, TypeOfLogicalType(field.logical_type, path));
+    if (!field.children.empty()) return BadChildren(field, path);
   }
   return arrow::field(field.name, std::move(type), field.nullable, ToArrowMetadata(field.metadata));
 }
@@ -267,12 +200,32 @@ int32_t MaxIdOf(const std::vector<Field>& fields) {
   return max;
 }
 
-void AppendLeafIds(const Field& field, std::vector<int32_t>* ids) {
-  if (field.is_leaf()) ids->push_back(field.id);
-  for (const Field& child : field.children) AppendLeafIds(child, ids);
+void AppendColumnIds(const Field& field, bool with_parents, std::vector<int32_t>* ids) {
+  if (field.is_leaf()) {
+    ids->push_back(field.id);
+    return;
+  }
+  if (with_parents) ids->push_back(field.id);
+  for (const Field& child : field.children) AppendColumnIds(child, with_parents, ids);
 }
 
 }  // namespace
+
+bool Field::is_packed() const {
+  return logical_type == "struct" &&
+         (Get(metadata, kPackedKey) == "true" || Get(metadata, kOldPackedKey) == "true");
+}
+
+bool Field::is_blob_v1() const {
+  return logical_type == "large_binary" && Get(metadata, kBlobKey) == "true";
+}
+
+bool Field::is_blob_v2() const {
+  return logical_type == "struct" &&
+         (Get(metadata, kExtensionNameKey) == kLanceBlob || Get(metadata, kBlobKey) == "true");
+}
+
+bool Field::is_leaf() const { return children.empty() || is_packed() || is_blob_v2(); }
 
 const Field* Schema::Find(const std::string& name) const {
   for (const Field& field : fields) {
@@ -285,46 +238,14 @@ int32_t Schema::MaxFieldId() const { return MaxIdOf(fields); }
 
 std::vector<int32_t> Schema::LeafIds(const Field& field) {
   std::vector<int32_t> ids;
-  AppendLeafIds(field, &ids);
+  AppendColumnIds(field, false, &ids);
   return ids;
 }
 
-Result<std::string> LogicalType(const arrow::DataType& type, const std::string& path) {
-  for (const NamedType& named : NamedTypes()) {
-    if (named.type->Equals(type)) return std::string(named.logical);
-  }
-  const auto refuse = [&] {
-    return Error(ErrorCode::kUnsupported,
-                 "a column of this type is neither read nor written: column '{}', type {}", path,
-                 type.ToString());
-  };
-  switch (type.id()) {
-    case arrow::Type::DECIMAL128: {
-      const auto& decimal = static_cast<const arrow::Decimal128Type&>(type);
-      return fmt::format("decimal:128:{}:{}", decimal.precision(), decimal.scale());
-    }
-    case arrow::Type::TIMESTAMP: {
-      const auto& timestamp = static_cast<const arrow::TimestampType&>(type);
-      const std::string zone = timestamp.timezone().empty() ? "-" : timestamp.timezone();
-      return fmt::format("timestamp:{}:{}", kUnits[timestamp.unit()].name, zone);
-    }
-    case arrow::Type::FIXED_SIZE_BINARY: {
-      const auto& binary = static_cast<const arrow::FixedSizeBinaryType&>(type);
-      if (binary.byte_width() == 0) return refuse();
-      return fmt::format("fixed_size_binary:{}", binary.byte_width());
-    }
-    case arrow::Type::FIXED_SIZE_LIST: {
-      const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
-      if (!IsNumber(list.value_type()->id()) || list.list_size() == 0) return refuse();
-      ARROW_ASSIGN_OR_RAISE(const std::string item, LogicalType(*list.value_type(), path));
-      return fmt::format("{}{}:{}", kFixedSizeList, item, list.list_size());
-    }
-    case arrow::Type::STRUCT:
-      if (type.num_fields() == 0) return refuse();
-      return std::string("struct");
-    default:
-      return refuse();
-  }
+std::vector<int32_t> Schema::ColumnIds(const Field& field, const FileVersion& version) {
+  std::vector<int32_t> ids;
+  AppendColumnIds(field, version < kFileVersion21, &ids);
+  return ids;
 }
 
 Result<Schema> SchemaFromArrow(const arrow::Schema& schema, int32_t first_id) {
@@ -337,14 +258,14 @@ Result<Schema> SchemaFromArrow(const arrow::Schema& schema, int32_t first_id) {
       return Error(ErrorCode::kInvalidArgument, "two columns have the same name: '{}'",
                    arrow_field->name());
     }
-    ARROW_ASSIGN_OR_RAISE(Field field, FieldFromArrow(*arrow_field, "", &next_id));
+    ARROW_ASSIGN_OR_RAISE(Field field, FieldFromArrow(*arrow_field, "", 1, &next_id));
     result.fields.push_back(std::move(field));
   }
   return result;
 }
 
 Result<std::shared_ptr<arrow::Field>> ToArrow(const Field& field) {
-  return ToArrowField(field, "");
+  return ToArrowField(field, "", 1);
 }
 
 Result<std::shared_ptr<arrow::Schema>> ToArrow(const Schema& schema) {

@@ -8,15 +8,15 @@
 namespace lake::format {
 namespace {
 
-constexpr int kMaxDepth = 64;
-
 // Field.encoding is a leftover of the first file format; some old readers still look at it.
 int EncodingNumber(std::string_view logical_type) {
   constexpr int kNone = 0;
   constexpr int kPlain = 1;
   constexpr int kVarBinary = 2;
+  constexpr int kDictionary = 3;
   if (logical_type == "struct" || logical_type == "null") return kNone;
-  for (const std::string_view name : {"string", "large_string", "binary", "large_binary"}) {
+  if (logical_type.starts_with("dict:")) return kDictionary;
+  for (const std::string_view name : {"string", "large_string", "binary", "large_binary", "json"}) {
     if (logical_type == name) return kVarBinary;
   }
   return kPlain;
@@ -30,6 +30,12 @@ void AppendField(const Field& field, int32_t parent_id, FieldMessages* messages)
   message->set_logical_type(field.logical_type);
   message->set_nullable(field.nullable);
   message->set_encoding(EncodingNumber(field.logical_type));
+  if (field.logical_type.starts_with("dict:")) message->mutable_dictionary();
+  message->set_unenforced_primary_key(field.unenforced_primary_key);
+  if (const auto extension = field.metadata.find(kExtensionNameKey);
+      extension != field.metadata.end()) {
+    message->set_extension_name(extension->second);
+  }
   MetadataToMessage(field.metadata, message->mutable_metadata());
   for (const Field& child : field.children) AppendField(child, field.id, messages);
 }
@@ -48,6 +54,7 @@ Field BuildField(const FieldMessages& messages, const std::vector<Node>& nodes, 
   field.logical_type = message.logical_type();
   field.nullable = message.nullable();
   field.metadata = MetadataFromMessage(message.metadata());
+  field.unenforced_primary_key = message.unenforced_primary_key();
   field.children.reserve(nodes[index].children.size());
   for (const int child : nodes[index].children) {
     field.children.push_back(BuildField(messages, nodes, child));
@@ -117,9 +124,9 @@ Result<std::vector<Field>> FieldsFromMessages(const FieldMessages& messages,
     }
     nodes[parent].children.push_back(i);
     nodes[i].depth = nodes[parent].depth + 1;
-    if (nodes[i].depth > kMaxDepth) {
+    if (nodes[i].depth > kMaxTypeDepth) {
       return Error(ErrorCode::kCorrupt, "schema is nested too deep: field '{}', limit {}, {}",
-                   message.name(), kMaxDepth, source);
+                   message.name(), kMaxTypeDepth, source);
     }
   }
   ARROW_RETURN_NOT_OK(CheckNames(messages, roots, source));

@@ -1,5 +1,7 @@
 #include "lake/format/schema.h"
 
+#include <numeric>
+
 #include <arrow/extension/uuid.h>
 #include <arrow/type.h>
 #include <arrow/util/key_value_metadata.h>
@@ -57,6 +59,22 @@ std::vector<TypeCase> SupportedTypes() {
       {"duration:ns", arrow::duration(TimeUnit::NANO)},
       {"fixed_size_list:float:16", arrow::fixed_size_list(arrow::float32(), 16)},
       {"fixed_size_list:uint8:3", arrow::fixed_size_list(arrow::uint8(), 3)},
+      {"null", arrow::null()},
+      {"halffloat", arrow::float16()},
+      {"decimal:256:50:2", arrow::decimal256(50, 2)},
+      {"fixed_size_binary:0", arrow::fixed_size_binary(0)},
+      {"fixed_size_list:halffloat:4", arrow::fixed_size_list(arrow::float16(), 4)},
+      {"fixed_size_list:bool:12", arrow::fixed_size_list(arrow::boolean(), 12)},
+      {"fixed_size_list:decimal:128:5:1:2", arrow::fixed_size_list(arrow::decimal128(5, 1), 2)},
+      {"fixed_size_list:timestamp:us:+01:00:2",
+       arrow::fixed_size_list(arrow::timestamp(TimeUnit::MICRO, "+01:00"), 2)},
+      {"fixed_size_list:fixed_size_list:int8:2:3",
+       arrow::fixed_size_list(arrow::fixed_size_list(arrow::int8(), 2), 3)},
+      {"dict:string:int8:false", arrow::dictionary(arrow::int8(), arrow::utf8())},
+      {"dict:decimal:128:5:1:uint16:false",
+       arrow::dictionary(arrow::uint16(), arrow::decimal128(5, 1))},
+      {"dict:timestamp:us:+01:00:int64:false",
+       arrow::dictionary(arrow::int64(), arrow::timestamp(TimeUnit::MICRO, "+01:00"))},
   };
 }
 
@@ -77,24 +95,154 @@ TEST(SchemaTest, EveryTypeOfTheScopeConvertsBothWays) {
   }
 }
 
+// Types with fields of their own: logical type, fields in pre-order.
+TEST(SchemaTest, NestedTypesConvertBothWays) {
+  struct Case {
+    std::shared_ptr<arrow::DataType> type;
+    std::vector<std::pair<std::string, std::string>> fields;
+    std::vector<int32_t> leaves;
+  };
+  const auto item = [](std::shared_ptr<arrow::DataType> type) {
+    return arrow::field("item", std::move(type));
+  };
+  const auto point = arrow::struct_({arrow::field("x", arrow::int8(), false),
+                                     arrow::field("tags", arrow::list(item(arrow::utf8())))});
+  const std::vector<Case> cases{
+      {arrow::list(arrow::field("element", arrow::int32(), false)),
+       {{"c", "list"}, {"element", "int32"}},
+       {1}},
+      {arrow::large_list(item(arrow::list(item(arrow::boolean())))),
+       {{"c", "large_list"}, {"item", "list"}, {"item", "bool"}},
+       {2}},
+      {arrow::list(item(point)),
+       {{"c", "list.struct"},
+        {"item", "struct"},
+        {"x", "int8"},
+        {"tags", "list"},
+        {"item", "string"}},
+       {2, 4}},
+      {arrow::large_list(item(point)),
+       {{"c", "large_list.struct"},
+        {"item", "struct"},
+        {"x", "int8"},
+        {"tags", "list"},
+        {"item", "string"}},
+       {2, 4}},
+      {arrow::map(arrow::utf8(), arrow::struct_({arrow::field("n", arrow::null())})),
+       {{"c", "map"}, {"entries", "struct"}, {"key", "string"}, {"value", "struct"}, {"n", "null"}},
+       {2, 4}},
+      {arrow::fixed_size_list(item(point), 3),
+       {{"c", "fixed_size_list:struct:3"},
+        {"item", "struct"},
+        {"x", "int8"},
+        {"tags", "list"},
+        {"item", "string"}},
+       {2, 4}},
+      {arrow::list(item(arrow::fixed_size_list(arrow::float32(), 4))),
+       {{"c", "list"}, {"item", "fixed_size_list:float:4"}},
+       {1}},
+      {arrow::struct_({arrow::field("a", arrow::struct_({arrow::field("b", point)})),
+                       arrow::field("e", arrow::struct_({}))}),
+       {{"c", "struct"},
+        {"a", "struct"},
+        {"b", "struct"},
+        {"x", "int8"},
+        {"tags", "list"},
+        {"item", "string"},
+        {"e", "struct"}},
+       {3, 5, 6}},
+  };
+  for (const Case& test : cases) {
+    SCOPED_TRACE(test.type->ToString());
+    const auto arrow_schema = arrow::schema({arrow::field("c", test.type)});
+    const auto schema = SchemaFromArrow(*arrow_schema);
+    ASSERT_TRUE(schema.ok()) << schema.status();
+    EXPECT_EQ(Schema::LeafIds(schema->fields[0]), test.leaves);
+    std::vector<int32_t> all(test.fields.size());
+    std::iota(all.begin(), all.end(), 0);
+    EXPECT_EQ(Schema::ColumnIds(schema->fields[0], FileVersion{2, 0}), all);
+    EXPECT_EQ(Schema::ColumnIds(schema->fields[0], kFileVersion21), test.leaves);
+    pb::Schema message;
+    SchemaToMessage(*schema, &message);
+    ASSERT_EQ(message.fields_size(), static_cast<int>(test.fields.size()));
+    for (int i = 0; i < message.fields_size(); ++i) {
+      EXPECT_EQ(message.fields(i).name(), test.fields[i].first);
+      EXPECT_EQ(message.fields(i).logical_type(), test.fields[i].second);
+    }
+    const auto back = SchemaFromMessage(message, "file 'f'");
+    ASSERT_TRUE(back.ok()) << back.status();
+    const auto arrow_back = ToArrow(*back);
+    ASSERT_TRUE(arrow_back.ok()) << arrow_back.status();
+    EXPECT_TRUE((*arrow_back)->Equals(*arrow_schema, true)) << (*arrow_back)->ToString();
+  }
+}
+
+TEST(SchemaTest, ViewsBecomePlain) {
+  const auto schema = SchemaFromArrow(*arrow::schema(
+      {arrow::field("s", arrow::utf8_view()), arrow::field("b", arrow::binary_view())}));
+  ASSERT_TRUE(schema.ok()) << schema.status();
+  EXPECT_EQ(schema->fields[0].logical_type, "string");
+  EXPECT_EQ(schema->fields[1].logical_type, "binary");
+}
+
+TEST(SchemaTest, JsonIsStoredAsLanceNamesIt) {
+  const auto metadata = arrow::key_value_metadata({"ARROW:extension:name"}, {"arrow.json"});
+  const auto schema =
+      SchemaFromArrow(*arrow::schema({arrow::field("j", arrow::utf8(), true, metadata)}));
+  ASSERT_TRUE(schema.ok()) << schema.status();
+  EXPECT_EQ(schema->fields[0].logical_type, "json");
+  EXPECT_EQ(schema->fields[0].metadata.at("ARROW:extension:name"), "lance.json");
+  const auto back = ToArrow(schema->fields[0]);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_TRUE((*back)->type()->Equals(arrow::utf8()));
+  EXPECT_EQ((*back)->metadata()->Get("ARROW:extension:name").ValueOrDie(), "arrow.json");
+}
+
+TEST(SchemaTest, PackedStructsAndBlobsOwnOneColumn) {
+  const auto parts = arrow::struct_(
+      {arrow::field("data", arrow::large_binary()), arrow::field("uri", arrow::utf8())});
+  const auto with = [](const char* key, const char* value) {
+    return arrow::key_value_metadata({key}, {value});
+  };
+  const auto schema = SchemaFromArrow(*arrow::schema(
+      {arrow::field("packed", parts, true, with("lance-encoding:packed", "true")),
+       arrow::field("old", parts, true, with("packed", "true")),
+       arrow::field("v1", arrow::large_binary(), true, with("lance-encoding:blob", "true")),
+       arrow::field("v2", parts, true, with("ARROW:extension:name", "lance.blob.v2"))}));
+  ASSERT_TRUE(schema.ok()) << schema.status();
+  for (const Field& field : schema->fields) {
+    EXPECT_THAT(Schema::LeafIds(field), ElementsAre(field.id)) << field.name;
+    EXPECT_THAT(Schema::ColumnIds(field, FileVersion{2, 0}), ElementsAre(field.id)) << field.name;
+  }
+  EXPECT_TRUE(schema->fields[0].is_packed());
+  EXPECT_TRUE(schema->fields[1].is_packed());
+  EXPECT_TRUE(schema->fields[2].is_blob_v1());
+  EXPECT_TRUE(schema->fields[3].is_blob_v2());
+  const auto rows = ToArrow(*schema);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_TRUE((*rows)->field(0)->type()->Equals(parts));
+  EXPECT_EQ((*rows)->field(2)->type()->ToString(), "struct<position: uint64, size: uint64>");
+  EXPECT_EQ((*rows)->field(3)->type()->ToString(),
+            "struct<kind: uint8 not null, position: uint64 not null, size: uint64 not null, "
+            "blob_id: uint32 not null, blob_uri: string not null>");
+}
+
 TEST(SchemaTest, OtherTypesAreRefusedByNameWithTheColumnsPath) {
+  const auto item = [](std::shared_ptr<arrow::DataType> type) {
+    return arrow::fixed_size_list(std::move(type), 2);
+  };
   const std::vector<TypeCase> cases{
-      {"halffloat", arrow::float16()},
-      {"null", arrow::null()},
-      {"decimal256", arrow::decimal256(50, 2)},
-      {"string_view", arrow::utf8_view()},
-      {"binary_view", arrow::binary_view()},
-      {"list<item: int32>", arrow::list(arrow::int32())},
-      {"large_list", arrow::large_list(arrow::int32())},
-      {"map", arrow::map(arrow::utf8(), arrow::int32())},
-      {"dictionary", arrow::dictionary(arrow::int8(), arrow::utf8())},
       {"month_interval", arrow::month_interval()},
-      {"fixed_size_binary[0]", arrow::fixed_size_binary(0)},
-      {"fixed_size_list<item: halffloat>", arrow::fixed_size_list(arrow::float16(), 4)},
-      {"fixed_size_list<item: bool>", arrow::fixed_size_list(arrow::boolean(), 4)},
+      {"decimal32", arrow::smallest_decimal(5, 2)},
+      {"dense_union", arrow::dense_union(arrow::FieldVector{})},
+      {"list_view", arrow::list_view(arrow::int8())},
+      {"run_end_encoded", arrow::run_end_encoded(arrow::int32(), arrow::utf8())},
       {"fixed_size_list<item: int32>[0]", arrow::fixed_size_list(arrow::int32(), 0)},
-      {"struct<>", arrow::struct_({})},
-      {"struct", arrow::struct_({arrow::field("deep", arrow::int8())})},
+      {"fixed_size_list<item: string>", item(arrow::utf8())},
+      {"fixed_size_list<item: list<item: int8>>", item(arrow::list(arrow::int8()))},
+      {"fixed_size_list", item(item(arrow::struct_({arrow::field("a", arrow::int8())})))},
+      {"map", std::make_shared<arrow::MapType>(arrow::utf8(), arrow::int8(), true)},
+      {"dictionary", arrow::dictionary(arrow::int8(), arrow::list(arrow::int8()))},
   };
   for (const TypeCase& test : cases) {
     SCOPED_TRACE(test.logical);
@@ -107,23 +255,57 @@ TEST(SchemaTest, OtherTypesAreRefusedByNameWithTheColumnsPath) {
   }
 }
 
+TEST(SchemaTest, NestingHasAnEnd) {
+  std::shared_ptr<arrow::DataType> lists = arrow::int8();
+  std::shared_ptr<arrow::DataType> fixed = arrow::int8();
+  for (int i = 0; i < 100; ++i) {
+    lists = arrow::list(lists);
+    fixed = arrow::fixed_size_list(fixed, 1);
+  }
+  for (const auto& type : {lists, fixed}) {
+    const auto schema = SchemaFromArrow(*arrow::schema({arrow::field("c", type)}));
+    EXPECT_EQ(CodeOf(schema.status()), ErrorCode::kUnsupported);
+  }
+  Field field;
+  field.name = "c";
+  for (int i = 0; i < 100'000; ++i) field.logical_type += "fixed_size_list:";
+  field.logical_type += "int8";
+  for (int i = 0; i < 100'000; ++i) field.logical_type += ":1";
+  const auto converted = ToArrow(field);
+  EXPECT_EQ(CodeOf(converted.status()), ErrorCode::kCorrupt);
+  EXPECT_LT(ErrorText(converted.status()).size(), 1000);
+  Field nested;
+  nested.logical_type = "int8";
+  for (int i = 0; i < 100; ++i) {
+    Field parent;
+    parent.name = "p";
+    parent.logical_type = "list";
+    parent.children.push_back(std::move(nested));
+    nested = std::move(parent);
+  }
+  EXPECT_EQ(CodeOf(ToArrow(nested).status()), ErrorCode::kUnsupported);
+}
+
 TEST(SchemaTest, LogicalTypesThatAreNotReadAreRefusedOrCorrupt) {
   struct Case {
     const char* logical;
     ErrorCode code;
   };
   const std::vector<Case> cases{
-      {"halffloat", ErrorCode::kUnsupported},
-      {"null", ErrorCode::kUnsupported},
-      {"list", ErrorCode::kUnsupported},
-      {"list.struct", ErrorCode::kUnsupported},
-      {"map", ErrorCode::kUnsupported},
-      {"json", ErrorCode::kUnsupported},
-      {"decimal:256:50:2", ErrorCode::kUnsupported},
-      {"dict:string:int8:false", ErrorCode::kUnsupported},
-      {"fixed_size_list:lance.bfloat16:8", ErrorCode::kUnsupported},
-      {"fixed_size_list:struct:3", ErrorCode::kUnsupported},
-      {"fixed_size_list:bool:3", ErrorCode::kUnsupported},
+      {"list", ErrorCode::kCorrupt},
+      {"list.struct", ErrorCode::kCorrupt},
+      {"map", ErrorCode::kCorrupt},
+      {"fixed_size_list:struct:3", ErrorCode::kCorrupt},
+      {"fixed_size_list:struct:x", ErrorCode::kCorrupt},
+      {"blob", ErrorCode::kUnsupported},
+      {"fixed_size_list:string:3", ErrorCode::kUnsupported},
+      {"fixed_size_list:list:3", ErrorCode::kUnsupported},
+      {"dict:list:int8:false", ErrorCode::kUnsupported},
+      {"dict:string:int8:maybe", ErrorCode::kCorrupt},
+      {"dict:string:float:false", ErrorCode::kCorrupt},
+      {"dict:string", ErrorCode::kCorrupt},
+      {"dict:", ErrorCode::kCorrupt},
+      {"decimal:256:77:0", ErrorCode::kCorrupt},
       {"fixed_size_list:float:0", ErrorCode::kUnsupported},
       {"what is this", ErrorCode::kUnsupported},
       {"decimal:128:39:0", ErrorCode::kCorrupt},
@@ -200,23 +382,27 @@ TEST(SchemaTest, MetadataAndExtensionTypesAreKept) {
   EXPECT_EQ((*back)->field(1)->metadata()->Get("ARROW:extension:name").ValueOrDie(), "arrow.uuid");
 }
 
-TEST(SchemaTest, StorageChangingMetadataIsRefused) {
-  const std::vector<std::pair<std::string, std::string>> cases{
-      {"lance-encoding:packed", "true"},         {"packed", "true"},
-      {"lance-encoding:blob", "true"},           {"ARROW:extension:name", "lance.bfloat16"},
-      {"ARROW:extension:name", "lance.blob.v2"},
-  };
-  for (const auto& [key, value] : cases) {
-    SCOPED_TRACE(key + "=" + value);
-    const auto schema = SchemaFromArrow(*arrow::schema({arrow::field(
-        "c", arrow::large_binary(), true, arrow::key_value_metadata({key}, {value}))}));
-    EXPECT_EQ(CodeOf(schema.status()), ErrorCode::kUnsupported);
-    Field field;
-    field.name = "c";
-    field.logical_type = "large_binary";
-    field.metadata = {{key, value}};
-    EXPECT_EQ(CodeOf(ToArrow(field).status()), ErrorCode::kUnsupported);
-  }
+TEST(SchemaTest, UnknownExtensionTypesOfLanceAreRefused) {
+  const auto metadata = arrow::key_value_metadata({"ARROW:extension:name"}, {"lance.future"});
+  const auto schema =
+      SchemaFromArrow(*arrow::schema({arrow::field("c", arrow::binary(), true, metadata)}));
+  EXPECT_EQ(CodeOf(schema.status()), ErrorCode::kUnsupported);
+  Field field;
+  field.name = "c";
+  field.logical_type = "binary";
+  field.metadata = {{"ARROW:extension:name", "lance.future"}};
+  EXPECT_EQ(CodeOf(ToArrow(field).status()), ErrorCode::kUnsupported);
+}
+
+TEST(SchemaTest, ListsOfBfloat16KeepTheirName) {
+  Field field;
+  field.name = "v";
+  field.logical_type = "fixed_size_list:lance.bfloat16:8";
+  const auto arrow_field = ToArrow(field);
+  ASSERT_TRUE(arrow_field.ok()) << arrow_field.status();
+  const auto schema = SchemaFromArrow(*arrow::schema({*arrow_field}));
+  ASSERT_TRUE(schema.ok()) << schema.status();
+  EXPECT_EQ(schema->fields[0].logical_type, field.logical_type);
 }
 
 Schema NestedSchema() {

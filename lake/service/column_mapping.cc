@@ -7,6 +7,7 @@
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
+#include "lake/format/file_writer.h"
 #include "lake/format/schema.h"
 #include "lake/objects/data_location.h"
 #include "lake/service/exact_cast.h"
@@ -139,7 +140,11 @@ Result<std::shared_ptr<arrow::Schema>> SchemaForSource(const arrow::Schema& sour
                                     fmt::format("cannot make a table for '{}'", source_name)));
     fields.push_back(arrow::field(field->name(), std::move(type), field->nullable()));
   }
-  return arrow::schema(std::move(fields));
+  auto schema = arrow::schema(std::move(fields));
+  ARROW_ASSIGN_OR_RAISE(const format::Schema written, format::SchemaFromArrow(*schema));
+  ARROW_RETURN_NOT_OK(WithContext(format::CheckWritable(written),
+                                  fmt::format("cannot make a table for '{}'", source_name)));
+  return schema;
 }
 
 }  // namespace lake::service
