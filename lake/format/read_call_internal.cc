@@ -15,9 +15,11 @@ namespace lake::format {
 
 Status ReadCall::AddField(const ColumnRequest& request) {
   if (request.field.is_packed() || request.field.is_blob_v1() || request.field.is_blob_v2() ||
-      request.field.logical_type == "json") {
+      request.field.logical_type == "json" ||
+      (request.field.logical_type == "struct" && request.field.children.empty())) {
     return Error(ErrorCode::kUnsupported,
-                 "a column stored as packed struct, blob or JSON is not read: Lance {} file '{}', "
+                 "a column stored as packed struct, blob, JSON or empty struct is not read: Lance "
+                 "{} file '{}', "
                  "column '{}'",
                  source_.version.ToString(), source_.key, request.field.name);
   }
