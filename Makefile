@@ -11,6 +11,14 @@ ASAN_MODULES = base storage format table objects
 empty :=
 list = $(subst $(empty) $(empty),;,$(1))
 
+define BUILD_TESTS
+$(CONFIGURE) dev -DLAKE_TEST_ASAN="$(call list,$(ASAN_MODULES))"
+$(call BUILD,dev)
+$(CONFIGURE) asan-core
+$(call BUILD,asan-core) --target $(ASAN_MODULES:%=lake_%_test)
+@rm -rf build/dev/results
+endef
+
 .DEFAULT_GOAL := help
 .PHONY: help
 help: ## Say what there is
@@ -32,19 +40,13 @@ demo: build ## Do the main job on real data in demo-data/; FILES=/some/folder ta
 .PHONY: test
 test: ## Run the whole suite, which is what CI runs
 	@scripts/setup build test demo
-	$(CONFIGURE) dev -DLAKE_TEST_ASAN="$(call list,$(ASAN_MODULES))"
-	$(call BUILD,dev)
-	$(CONFIGURE) asan-core
-	$(call BUILD,asan-core) --target $(ASAN_MODULES:%=lake_%_test)
-	@rm -rf build/dev/results
+	$(BUILD_TESTS)
 	$(call CTEST,dev)
 
 .PHONY: test-long
 test-long: ## Run the full-size forms and the fuzzers, and write docs/evidence/
 	@scripts/setup build test demo fuzz
-	$(CONFIGURE) dev
-	$(call BUILD,dev)
-	@rm -rf build/dev/results
+	$(BUILD_TESTS)
 	scripts/test-long
 
 .PHONY: test-asan
