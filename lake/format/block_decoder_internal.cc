@@ -281,6 +281,22 @@ Status DecodeFixedBlock(const pb::CompressiveEncoding& encoding, std::string_vie
   return DecodeWindow(encoding, bytes, {total, from, count, bits}, true, pool, out);
 }
 
+Status DecodeBitBlock(const pb::CompressiveEncoding& encoding, std::string_view bytes,
+                      uint64_t total, arrow::MemoryPool* pool, uint8_t* out) {
+  const uint64_t size = CeilDiv<uint64_t>(total, 8);
+  std::shared_ptr<arrow::Buffer> decoded;
+  const pb::CompressiveEncoding* inner = &encoding;
+  if (encoding.has_general()) {
+    ARROW_ASSIGN_OR_RAISE(decoded, Decompress(encoding.general(), bytes, size + 1024, pool));
+    bytes = View(*decoded);
+    inner = &encoding.general().values();
+  }
+  ARROW_RETURN_NOT_OK(ExpectFlat(*inner, 1, "block"));
+  if (bytes.size() < size) return TooShort("Flat", bytes.size(), size);
+  if (size > 0) std::memcpy(out, bytes.data(), size);
+  return Status::OK();
+}
+
 uint64_t MaxBlockValues(const pb::CompressiveEncoding& encoding, uint64_t bytes) {
   constexpr uint64_t kMany = uint64_t{1} << 32;
   switch (encoding.compression_case()) {
@@ -380,6 +396,10 @@ std::string_view EncodingName(const pb::CompressiveEncoding& encoding) {
       return "PackedStruct";
     case pb::CompressiveEncoding::kVariablePackedStruct:
       return "VariablePackedStruct";
+    case pb::CompressiveEncoding::kRange:
+      return "Range";
+    case pb::CompressiveEncoding::kDelta:
+      return "Delta";
     case pb::CompressiveEncoding::COMPRESSION_NOT_SET:
       break;
   }

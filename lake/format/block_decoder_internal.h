@@ -28,6 +28,10 @@ Status DecodeFixedBlock(const pb::CompressiveEncoding& encoding, std::string_vie
                         uint64_t total, uint64_t from, uint64_t count, uint32_t bits,
                         arrow::MemoryPool* pool, uint8_t* out);
 
+/// The same for `total` values of one bit each: whole bytes to `out`.
+Status DecodeBitBlock(const pb::CompressiveEncoding& encoding, std::string_view bytes,
+                      uint64_t total, arrow::MemoryPool* pool, uint8_t* out);
+
 /// The most values that a block of `bytes` can hold by this encoding; a claim beyond it is refused
 /// before anything is allocated for it.
 uint64_t MaxBlockValues(const pb::CompressiveEncoding& encoding, uint64_t bytes);

@@ -5,6 +5,7 @@
 #include "lake/base/checked.h"
 #include "lake/format/file.pb.h"
 #include "lake/format/parse_message_internal.h"
+#include "lake/format/planar_layout_internal.h"
 
 namespace lake::format {
 namespace {
@@ -57,6 +58,12 @@ Status DecodePage(const pb::ColumnMetadata::Page& message, uint64_t limit, PageM
   page->num_rows = message.length();
   google::protobuf::Any any;
   ARROW_RETURN_NOT_OK(DecodeAny(message.encoding(), "page encoding", &any));
+  if (TypeName(any) == kPlanarLayoutType) {
+    pb::PlanarLayout planar;
+    ARROW_RETURN_NOT_OK(ParseMessage(any.value(), "page layout", &planar));
+    ARROW_ASSIGN_OR_RAISE(page->layout, FromPlanar(planar));
+    return Status::OK();
+  }
   if (TypeName(any) != kPageLayoutType) {
     return Error(ErrorCode::kUnsupported, "page encoding of type '{}' is not read",
                  TypeName(any).substr(0, 100));
@@ -111,15 +118,13 @@ Result<ColumnMetadata> ColumnMetadata::DecodeFrom(std::string_view bytes, uint64
         WithContext(DecodePage(message.pages(i), limit, &page), fmt::format("page {}", i)));
     page.first_row = rows;
     const auto sum = CheckedAdd(rows, page.num_rows);
-    if (!sum || *sum > num_rows) {
-      return Error(ErrorCode::kCorrupt, "page {}: it ends after the file's last row, {}", i,
-                   num_rows);
-    }
+    if (!sum) return Error(ErrorCode::kCorrupt, "page {}: it has {} rows", i, page.num_rows);
     rows = *sum;
   }
-  if (rows != num_rows) {
+  if (num_rows == 0 ? rows != 0 : rows == 0 || rows % num_rows != 0) {
     return Error(ErrorCode::kCorrupt, "its pages have {} rows, the file has {}", rows, num_rows);
   }
+  if (num_rows != 0) column.slots_per_row = rows / num_rows;
   return column;
 }
 

@@ -16,8 +16,9 @@ namespace lake::format {
 struct PageMetadata {
   /// Positions in the file, in the order that the layout gives them a meaning.
   std::vector<ByteRange> buffers;
+  /// Rows, or slots inside fixed-size lists of structs: ColumnMetadata::slots_per_row for each row.
   uint64_t num_rows = 0;
-  /// Number of the page's first row in the file.
+  /// Number of the page's first row (slot) in the file.
   uint64_t first_row = 0;
   pb::PageLayout layout;
 
@@ -30,9 +31,13 @@ struct ColumnMetadata {
   std::vector<PageMetadata> pages;
   /// Buffers of the column as a whole; version 2.1 and 2.2 have none.
   std::vector<ByteRange> buffers;
+  /// How many slots a row of the file has in this column: 1, or the product of the sizes of the
+  /// fixed-size lists of structs around it.
+  uint64_t slots_per_row = 1;
 
   /// Decodes a metadata block. `limit` is where the file's data ends: buffers must lie before it.
-  /// kCorrupt where a page is not well-formed or the pages together do not have `num_rows` rows;
+  /// kCorrupt where a page is not well-formed or the pages together do not have a multiple of
+  /// `num_rows` slots;
   /// kUnsupported, by name, for another page message or column encoding than 2.1 and 2.2 have.
   /// Texts say which page; the caller adds file and column.
   static Result<ColumnMetadata> DecodeFrom(std::string_view bytes, uint64_t limit,

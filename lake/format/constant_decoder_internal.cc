@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
+
+#include <arrow/type.h>
 
 #include "lake/base/checked.h"
 #include "lake/format/block_decoder_internal.h"
@@ -11,8 +14,8 @@
 namespace lake::format {
 namespace {
 
-// A page whose values are all equal, or all null. Levels, where there are any, are a buffer of
-// their own.
+// A page whose values are all equal, or all null. Levels, where there are any, are buffers of their
+// own.
 class ConstantDecoder : public PageDecoder {
  public:
   explicit ConstantDecoder(PageTask task)
@@ -25,28 +28,69 @@ class ConstantDecoder : public PageDecoder {
                 LeafBuilder* builder) override;
 
  private:
-  bool levels_compressed() const { return layout_.has_def_compression(); }
+  // One kind of levels, in a buffer of its own.
+  struct Levels {
+    std::optional<ByteRange> range;
+    const pb::CompressiveEncoding* encoding = nullptr;
+    // How many there are.
+    uint64_t count = 0;
+    // The number it is read under; of the first range if only wanted rows are read.
+    size_t read = 0;
+  };
+
+  // Without lists plain levels are read for the wanted rows alone.
+  bool reads_by_range() const {
+    return !task_.levels.has_lists() && definition_.encoding == nullptr;
+  }
+  Result<Levels> FindLevels(ByteRange range, bool has_encoding,
+                            const pb::CompressiveEncoding& encoding, uint64_t count) const;
+  Status DecodeLevels(const Levels& levels, std::string_view bytes, uint64_t from, uint64_t count,
+                      std::vector<uint16_t>* out) const;
   Status DecodeScalar(std::string_view bytes);
   Status CheckValue() const;
-  Status AppendRange(const uint16_t* levels, const RowRange& range, LeafBuilder* builder) const;
+  Status DecodeLists(const RangeReads& state, DecodeScratch* scratch, LeafBuilder* builder) const;
+  // Appends `count` values with these levels, null if all are alike.
+  Status AppendValues(const uint16_t* levels, uint64_t count, LeafBuilder* builder) const;
 
   PageTask task_;
   const pb::ConstantLayout& layout_;
   // The value's bytes: of the layout, or of the scalar buffer.
   std::optional<std::string_view> value_;
   std::optional<ByteRange> scalar_;
-  std::optional<ByteRange> levels_;
+  Levels repetition_;
+  Levels definition_;
   size_t scalar_read_ = 0;
-  size_t levels_read_ = 0;
 };
+
+Result<ConstantDecoder::Levels> ConstantDecoder::FindLevels(ByteRange range, bool has_encoding,
+                                                            const pb::CompressiveEncoding& encoding,
+                                                            uint64_t count) const {
+  Levels levels;
+  if (range.length == 0) return levels;
+  levels.range = range;
+  if (has_encoding) {
+    levels.encoding = &encoding;
+    levels.count = count;
+    if (count > MaxBlockValues(encoding, range.length)) {
+      return Error(ErrorCode::kCorrupt, "constant page has {} levels in {} bytes", count,
+                   range.length);
+    }
+  } else {
+    levels.count = range.length / 2;
+    if (range.length % 2 != 0) {
+      return Error(ErrorCode::kCorrupt, "constant page has {} bytes of levels", range.length);
+    }
+  }
+  return levels;
+}
 
 // Buffers, in order: the scalar unless the value stands in the layout or there is none; then
 // repetition and definition levels, unless every value is the same and valid, or simply null.
 Status ConstantDecoder::CheckLayout() {
-  const std::vector<ByteRange>& buffers = task_.page->buffers;
-  if (layout_.has_rep_compression() || layout_.num_rep_values() != 0) {
-    return Error(ErrorCode::kUnsupported, "pages of lists are not read");
+  if (task_.type.kind == LeafType::Kind::kPacked) {
+    return Error(ErrorCode::kUnsupported, "constant pages of packed structs are not read");
   }
+  const std::vector<ByteRange>& buffers = task_.page->buffers;
   size_t next = 0;
   if (layout_.has_inline_value()) {
     value_ = layout_.inline_value();
@@ -55,43 +99,45 @@ Status ConstantDecoder::CheckLayout() {
     scalar_ = buffers[next++];
   }
   if (buffers.size() - next == 2) {
-    if (buffers[next].length != 0) {
-      return Error(ErrorCode::kUnsupported, "pages of lists are not read");
-    }
-    if (buffers[next + 1].length != 0) levels_ = buffers[next + 1];
+    ARROW_ASSIGN_OR_RAISE(repetition_,
+                          FindLevels(buffers[next], layout_.has_rep_compression(),
+                                     layout_.rep_compression(), layout_.num_rep_values()));
+    ARROW_ASSIGN_OR_RAISE(definition_,
+                          FindLevels(buffers[next + 1], layout_.has_def_compression(),
+                                     layout_.def_compression(), layout_.num_def_values()));
   } else if (buffers.size() != next) {
     return Error(ErrorCode::kCorrupt, "constant page has {} buffers", buffers.size());
   }
-  if (!levels_) {
-    if (!value_ && !scalar_ && task_.levels.max_level() != 1) {
-      return Error(ErrorCode::kCorrupt, "constant page has neither a value nor levels");
-    }
-    return Status::OK();
+  const bool has_lists = task_.levels.has_lists();
+  if (repetition_.range.has_value() != has_lists) {
+    return Error(ErrorCode::kCorrupt, "constant page of {} lists {} repetition levels",
+                 task_.levels.max_repetition(), has_lists ? "lacks" : "has");
   }
-  if (levels_compressed() && layout_.num_def_values() != task_.page->num_rows) {
-    return Error(ErrorCode::kCorrupt, "constant page of {} rows has {} levels",
-                 task_.page->num_rows, layout_.num_def_values());
+  if (!definition_.range && !value_ && !scalar_ && task_.levels.max_level() != 1) {
+    return Error(ErrorCode::kCorrupt, "constant page has neither a value nor levels");
   }
-  const auto raw_size = CheckedMul<uint64_t>(task_.page->num_rows, 2);
-  if (!levels_compressed() && (!raw_size || *raw_size != levels_->length)) {
-    return Error(ErrorCode::kCorrupt, "constant page of {} rows has {} bytes of levels",
-                 task_.page->num_rows, levels_->length);
+  const uint64_t expected = has_lists ? repetition_.count : task_.page->num_rows;
+  if (definition_.range && definition_.count != expected) {
+    return Error(ErrorCode::kCorrupt, "constant page of {} entries has {} definition levels",
+                 expected, definition_.count);
   }
   return Status::OK();
 }
 
 Status ConstantDecoder::PlanState(std::shared_ptr<const PageState>, RangeReads* reads) {
   if (scalar_) scalar_read_ = reads->Add(*scalar_);
-  if (!levels_) return Status::OK();
-  if (levels_compressed()) {
-    levels_read_ = reads->Add(*levels_);
+  if (repetition_.range) repetition_.read = reads->Add(*repetition_.range);
+  if (!definition_.range) return Status::OK();
+  if (!reads_by_range()) {
+    definition_.read = reads->Add(*definition_.range);
     return Status::OK();
   }
   // Under consecutive numbers, one for each range.
   bool first = true;
   for (const RowRange& range : task_.rows.ranges()) {
-    const size_t number = reads->Add({levels_->offset + range.start * 2, range.count * 2});
-    if (std::exchange(first, false)) levels_read_ = number;
+    const size_t number =
+        reads->Add({definition_.range->offset + range.start * 2, range.count * 2});
+    if (std::exchange(first, false)) definition_.read = number;
   }
   return Status::OK();
 }
@@ -147,63 +193,108 @@ Status ConstantDecoder::CheckValue() const {
       if (!type.is_text || AllUtf8(offsets, 1, *value_)) return Status::OK();
       return Error(ErrorCode::kCorrupt, "constant string is not UTF-8");
     }
-    case LeafType::Kind::kList:
+    default:
       break;
   }
-  return Error(ErrorCode::kUnsupported, "constant pages of lists with a value are not read");
+  return Error(ErrorCode::kUnsupported, "constant pages of type {} with a value are not read",
+               type.type == nullptr ? "unknown" : type.type->ToString());
+}
+
+Status ConstantDecoder::DecodeLevels(const Levels& levels, std::string_view bytes, uint64_t from,
+                                     uint64_t count, std::vector<uint16_t>* out) const {
+  out->resize(count);
+  uint8_t* const words = reinterpret_cast<uint8_t*>(out->data());
+  if (levels.encoding == nullptr) {
+    std::copy_n(bytes.data() + from * 2, count * 2, words);
+    return Status::OK();
+  }
+  return WithContext(
+      DecodeFixedBlock(*levels.encoding, bytes, levels.count, from, count, 16, task_.pool, words),
+      "levels");
 }
 
 Status ConstantDecoder::Decode(const RangeReads& state, const RangeReads&, DecodeScratch* scratch,
                                LeafBuilder* builder) {
   if (scalar_) ARROW_RETURN_NOT_OK(DecodeScalar(state.Get(scalar_read_)));
-  size_t number = levels_read_;
+  if (task_.levels.has_lists()) return DecodeLists(state, scratch, builder);
+  size_t number = definition_.read;
   for (const RowRange& range : task_.rows.ranges()) {
-    if (task_.type.kind == LeafType::Kind::kList) {
-      builder->item_validity().AppendValid(range.count * task_.type.list_size);
-    }
-    if (!levels_) {
-      ARROW_RETURN_NOT_OK(AppendRange(nullptr, range, builder));
-      continue;
-    }
-    scratch->levels.resize(range.count);
-    uint8_t* const out = reinterpret_cast<uint8_t*>(scratch->levels.data());
-    if (levels_compressed()) {
-      ARROW_RETURN_NOT_OK(WithContext(
-          DecodeFixedBlock(layout_.def_compression(), state.Get(levels_read_), task_.page->num_rows,
-                           range.start, range.count, 16, task_.pool, out),
-          "levels"));
+    const uint16_t* levels = nullptr;
+    if (definition_.range) {
+      const bool by_range = reads_by_range();
+      ARROW_RETURN_NOT_OK(DecodeLevels(definition_, state.Get(by_range ? number++ : number),
+                                       by_range ? 0 : range.start, range.count, &scratch->levels));
+      levels = scratch->levels.data();
+      ARROW_RETURN_NOT_OK(task_.levels.Append(levels, range.count, builder));
     } else {
-      const std::string_view raw = state.Get(number++);
-      std::copy(raw.begin(), raw.end(), out);
+      ARROW_RETURN_NOT_OK(task_.levels.AppendAllSame(value_ ? 0 : 1, range.count, builder));
     }
-    ARROW_RETURN_NOT_OK(AppendRange(scratch->levels.data(), range, builder));
+    ARROW_RETURN_NOT_OK(AppendValues(levels, range.count, builder));
   }
   return Status::OK();
 }
 
-// `levels` is null if all rows are alike.
-Status ConstantDecoder::AppendRange(const uint16_t* levels, const RowRange& range,
+Status ConstantDecoder::DecodeLists(const RangeReads& state, DecodeScratch* scratch,
                                     LeafBuilder* builder) const {
-  if (levels == nullptr) {
-    ARROW_RETURN_NOT_OK(task_.levels.AppendAllSame(value_ ? 0 : 1, range.count, builder));
-  } else {
-    ARROW_RETURN_NOT_OK(task_.levels.Append(levels, range.count, builder));
-    if (!value_ && std::find(levels, levels + range.count, 0) != levels + range.count) {
+  const LevelScheme& scheme = task_.levels;
+  const uint64_t count = repetition_.count;
+  ARROW_RETURN_NOT_OK(
+      DecodeLevels(repetition_, state.Get(repetition_.read), 0, count, &scratch->repetition));
+  const uint16_t* const repetition = scratch->repetition.data();
+  const uint64_t rows =
+      static_cast<uint64_t>(std::count(repetition, repetition + count, scheme.max_repetition()));
+  if (rows != task_.page->num_rows || repetition[0] != scheme.max_repetition()) {
+    return Error(ErrorCode::kCorrupt, "constant page of {} rows has repetition levels of {}",
+                 task_.page->num_rows, rows);
+  }
+  if (definition_.range) {
+    ARROW_RETURN_NOT_OK(
+        DecodeLevels(definition_, state.Get(definition_.read), 0, count, &scratch->levels));
+  }
+  scratch->entries.clear();
+  SelectEntries(repetition, count, scheme.max_repetition(), 0, task_.rows.ranges(),
+                &scratch->entries);
+  for (const RowRange& entries : scratch->entries) {
+    const uint16_t* const levels =
+        definition_.range ? scratch->levels.data() + entries.start : nullptr;
+    ARROW_RETURN_NOT_OK(
+        scheme.AppendLists(repetition + entries.start, levels, entries.count, builder));
+    uint64_t num_values = entries.count;
+    const uint16_t* visible = nullptr;
+    if (levels != nullptr) {
+      ARROW_ASSIGN_OR_RAISE(visible,
+                            scheme.Visible(levels, entries.count, &scratch->visible, &num_values));
+      ARROW_RETURN_NOT_OK(scheme.Append(visible, num_values, builder));
+    } else {
+      ARROW_RETURN_NOT_OK(scheme.AppendAllSame(value_ ? 0 : 1, num_values, builder));
+    }
+    ARROW_RETURN_NOT_OK(builder->ReserveValues(num_values));
+    ARROW_RETURN_NOT_OK(AppendValues(visible, num_values, builder));
+  }
+  return Status::OK();
+}
+
+Status ConstantDecoder::AppendValues(const uint16_t* levels, uint64_t count,
+                                     LeafBuilder* builder) const {
+  ARROW_RETURN_NOT_OK(builder->AppendItemsValid(count));
+  if (!value_) {
+    // What has no fields has no values, whatever the levels say.
+    const bool all_null =
+        levels == nullptr || std::find(levels, levels + count, 0) == levels + count;
+    if (!all_null && task_.type.kind != LeafType::Kind::kNothing) {
       return Error(ErrorCode::kCorrupt, "constant page without a value has a row that is not null");
     }
-  }
-  if (!value_) {
-    builder->AppendZeros(range.count);
+    builder->AppendZeros(count);
     return Status::OK();
   }
   if (task_.type.kind == LeafType::Kind::kFixed) {
-    builder->AppendRepeated(reinterpret_cast<const uint8_t*>(value_->data()), range.count);
+    builder->AppendRepeated(reinterpret_cast<const uint8_t*>(value_->data()), count);
     return Status::OK();
   }
-  if (levels == nullptr) return builder->AppendRepeatedBytes(*value_, range.count);
-  for (uint64_t i = 0; i < range.count;) {
+  if (levels == nullptr) return builder->AppendRepeatedBytes(*value_, count);
+  for (uint64_t i = 0; i < count;) {
     uint64_t end = i + 1;
-    while (end < range.count && (levels[end] == 0) == (levels[i] == 0)) ++end;
+    while (end < count && (levels[end] == 0) == (levels[i] == 0)) ++end;
     if (levels[i] == 0) {
       ARROW_RETURN_NOT_OK(builder->AppendRepeatedBytes(*value_, end - i));
     } else {

@@ -20,6 +20,8 @@ inline constexpr uint64_t kBufferAlignment = 64;
 inline constexpr char kPadByte = 'H';
 /// The Any type of a page's layout, and of a column's encoding.
 inline constexpr std::string_view kPageLayoutType = "/lance.encodings21.PageLayout";
+/// Pages of 2.3 files by pylance 14.
+inline constexpr std::string_view kPlanarLayoutType = "/lance.encodings23.PlanarLayout";
 inline constexpr std::string_view kColumnEncodingType = "/lance.encodings.ColumnEncoding";
 
 /// The last 40 bytes of a Lance file. Layout: docs/format/file.md.

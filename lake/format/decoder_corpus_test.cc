@@ -42,7 +42,8 @@ constexpr Target kTargets[] = {{"container_fuzzer", DecodeFileInput},
                                {"full_zip_fuzzer", DecodePageInput},
                                {"constant_page_fuzzer", DecodePageInput},
                                {"block_fuzzer", DecodeBlockInput},
-                               {"fsst_fuzzer", DecodeFsstInput}};
+                               {"fsst_fuzzer", DecodeFsstInput},
+                               {"jsonb_fuzzer", DecodeJsonbInput}};
 
 INSTANTIATE_TEST_SUITE_P(All, DecoderCorpusTest, testing::ValuesIn(kTargets),
                          [](const auto& info) { return std::string(info.param.name); });

@@ -11,6 +11,7 @@ namespace {
 using Encoding = pb::CompressiveEncoding;
 
 std::string DescribeEncoding(const Encoding& encoding);
+void DescribeLayout(const pb::PageLayout& layout, PageDescription* page);
 
 std::string SchemeName(const pb::BufferCompression& compression) {
   switch (compression.scheme()) {
@@ -77,6 +78,10 @@ std::string DescribeEncoding(const Encoding& encoding) {
       return DescribePacked(encoding.packed_struct());
     case Encoding::kVariablePackedStruct:
       return DescribePacked(encoding.variable_packed_struct());
+    case Encoding::kRange:
+      return fmt::format("range({} + i * {})", encoding.range().start(), encoding.range().step());
+    case Encoding::kDelta:
+      return fmt::format("delta({})", DescribeEncoding(encoding.delta().deltas()));
     case Encoding::COMPRESSION_NOT_SET:
       break;
   }
@@ -105,6 +110,20 @@ std::string LayerName(int layer) {
 template <typename Layout>
 void DescribeLayers(const Layout& layout, PageDescription* page) {
   for (const int layer : layout.layers()) page->layers.push_back(LayerName(layer));
+}
+
+std::string LayerName(const pb::SparseLayout::Layer& layer) {
+  switch (layer.kind_case()) {
+    case pb::SparseLayout::Layer::kValidity:
+      return "sparse validity";
+    case pb::SparseLayout::Layer::kList:
+      return "sparse list";
+    case pb::SparseLayout::Layer::kFixedSizeList:
+      return "sparse fixed-size list";
+    case pb::SparseLayout::Layer::KIND_NOT_SET:
+      break;
+  }
+  return "unknown layer";
 }
 
 // Roles of the buffers by their place; a buffer behind the last role is named by its number.
@@ -159,6 +178,43 @@ void DescribeFullZip(const pb::FullZipLayout& layout, PageDescription* page) {
   NameBuffers({"values", "row positions"}, page);
 }
 
+// The page inside holds where the blobs lie.
+void DescribeBlob(const pb::BlobLayout& layout, PageDescription* page) {
+  DescribeLayout(layout.inner_layout(), page);
+  page->layout = "blob: " + page->layout;
+  page->layers.clear();
+  DescribeLayers(layout, page);
+}
+
+void DescribeSparse(const pb::SparseLayout& layout, PageDescription* page) {
+  page->layout = "sparse";
+  page->encoding =
+      layout.has_value_compression() ? DescribeEncoding(layout.value_compression()) : "no value";
+  for (const auto& layer : layout.structural_layers()) page->layers.push_back(LayerName(layer));
+  std::reverse(page->layers.begin(), page->layers.end());
+  NameBuffers({}, page);
+}
+
+void DescribeLayout(const pb::PageLayout& layout, PageDescription* page) {
+  switch (layout.layout_case()) {
+    case pb::PageLayout::kMiniBlock:
+      return DescribeMiniBlock(layout.mini_block(), page);
+    case pb::PageLayout::kConstant:
+      return DescribeConstant(layout.constant(), page);
+    case pb::PageLayout::kFullZip:
+      return DescribeFullZip(layout.full_zip(), page);
+    case pb::PageLayout::kBlob:
+      if (layout.blob().inner_layout().has_blob()) break;
+      return DescribeBlob(layout.blob(), page);
+    case pb::PageLayout::kSparse:
+      return DescribeSparse(layout.sparse(), page);
+    case pb::PageLayout::LAYOUT_NOT_SET:
+      break;
+  }
+  page->layout = "unknown";
+  NameBuffers({}, page);
+}
+
 }  // namespace
 
 PageDescription DescribePage(const PageMetadata& page) {
@@ -166,29 +222,7 @@ PageDescription DescribePage(const PageMetadata& page) {
   result.first_row = page.first_row;
   result.num_rows = page.num_rows;
   for (const ByteRange& range : page.buffers) result.buffers.push_back({"", range});
-  switch (page.layout.layout_case()) {
-    case pb::PageLayout::kMiniBlock:
-      DescribeMiniBlock(page.layout.mini_block(), &result);
-      break;
-    case pb::PageLayout::kConstant:
-      DescribeConstant(page.layout.constant(), &result);
-      break;
-    case pb::PageLayout::kFullZip:
-      DescribeFullZip(page.layout.full_zip(), &result);
-      break;
-    case pb::PageLayout::kBlob:
-      result.layout = "blob";
-      NameBuffers({}, &result);
-      break;
-    case pb::PageLayout::kSparse:
-      result.layout = "sparse";
-      NameBuffers({}, &result);
-      break;
-    case pb::PageLayout::LAYOUT_NOT_SET:
-      result.layout = "unknown";
-      NameBuffers({}, &result);
-      break;
-  }
+  DescribeLayout(page.layout, &result);
   return result;
 }
 

@@ -3,6 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include <arrow/type.h>
+#include <arrow/type_traits.h>
+
+#include "lake/base/checked.h"
+#include "lake/format/leaf_builder.h"
 #include "lake/format/text_check.h"
 
 namespace lake::format {
@@ -41,16 +46,31 @@ Result<PageDictionary> PageDictionary::DecodeFrom(const pb::CompressiveEncoding&
     }
     return dictionary;
   }
-  if (type.kind != LeafType::Kind::kFixed || type.item_bits % 8 != 0) {
-    return Error(ErrorCode::kUnsupported, "dictionaries of type {} are not read",
-                 type.is_text ? "string" : "bool or list");
+  if (type.kind != LeafType::Kind::kFixed) {
+    return Error(ErrorCode::kUnsupported, "dictionaries of lists are not read");
   }
-  ARROW_ASSIGN_OR_RAISE(
-      dictionary.fixed_,
-      arrow::AllocateBuffer(static_cast<int64_t>(num_items * (type.item_bits / 8)), pool));
-  ARROW_RETURN_NOT_OK(DecodeFixedBlock(encoding, bytes, num_items, 0, num_items, type.item_bits,
-                                       pool, dictionary.fixed_->mutable_data()));
+  ARROW_RETURN_NOT_OK(dictionary.DecodeFixed(encoding, bytes, type, pool));
   return dictionary;
+}
+
+Status PageDictionary::DecodeFixed(const pb::CompressiveEncoding& encoding, std::string_view bytes,
+                                   const LeafType& type, arrow::MemoryPool* pool) {
+  width_ = type.item_bits == 1 ? 1 : type.item_bits / 8;
+  ARROW_ASSIGN_OR_RAISE(fixed_,
+                        arrow::AllocateBuffer(static_cast<int64_t>(num_items_ * width_), pool));
+  uint8_t* const out = fixed_->mutable_data();
+  if (type.item_bits != 1) {
+    return DecodeFixedBlock(encoding, bytes, num_items_, 0, num_items_, type.item_bits, pool, out);
+  }
+  std::vector<uint8_t> packed(CeilDiv<uint64_t>(num_items_, 8));
+  ARROW_RETURN_NOT_OK(DecodeBitBlock(encoding, bytes, num_items_, pool, packed.data()));
+  for (uint64_t i = 0; i < num_items_; ++i) out[i] = packed[i / 8] >> i % 8 & 1;
+  return Status::OK();
+}
+
+std::string_view PageDictionary::Item(uint32_t i) const {
+  if (fixed_ == nullptr) return variable_.Value(i);
+  return {reinterpret_cast<const char*>(fixed_->data()) + i * width_, width_};
 }
 
 Status PageDictionary::CheckIndices(uint32_t* indices, const uint16_t* levels,
@@ -113,7 +133,11 @@ Status PageDictionary::Append(uint32_t* indices, const uint16_t* levels, uint64_
                                   : AppendVariable<int64_t>(indices, count, builder);
   }
   const uint8_t* const items = fixed_->data();
-  const uint64_t width = type.value_bits() / 8;
+  if (type.item_bits == 1) {
+    for (uint64_t i = 0; i < count; ++i) builder->AppendRepeated(items + indices[i], 1);
+    return Status::OK();
+  }
+  const uint64_t width = width_;
   uint8_t* const out = builder->AppendFixed(count);
   switch (width) {
     case 4:
@@ -129,6 +153,49 @@ Status PageDictionary::Append(uint32_t* indices, const uint16_t* levels, uint64_
       for (uint64_t i = 0; i < count; ++i) {
         std::memcpy(out + i * width, items + indices[i] * width, width);
       }
+  }
+  return Status::OK();
+}
+
+Status PageDictionary::AppendKeys(uint32_t* indices, const uint16_t* levels, uint64_t count,
+                                  const std::vector<uint32_t>& numbers,
+                                  LeafBuilder* builder) const {
+  ARROW_RETURN_NOT_OK(CheckIndices(indices, levels, count));
+  if (num_items_ == 0) {
+    builder->AppendZeros(count);
+    return Status::OK();
+  }
+  uint32_t highest = 0;
+  for (uint64_t i = 0; i < count; ++i) highest = std::max(highest, numbers[indices[i]]);
+  const auto& type = static_cast<const arrow::DictionaryType&>(*builder->type().type);
+  const uint32_t bits =
+      builder->type().item_bits - (arrow::is_signed_integer(type.index_type()->id()) ? 1 : 0);
+  if (bits < 32 && highest >> bits != 0) {
+    return Error(ErrorCode::kUnsupported,
+                 "the dictionaries of the rows have too many values together for keys of type {}: "
+                 "read fewer rows at once",
+                 type.index_type()->ToString());
+  }
+  uint8_t* const out = builder->AppendFixed(count);
+  const auto write = [&](auto word) {
+    using T = decltype(word);
+    for (uint64_t i = 0; i < count; ++i) {
+      const T key = static_cast<T>(numbers[indices[i]]);
+      std::memcpy(out + i * sizeof(T), &key, sizeof(T));
+    }
+  };
+  switch (builder->type().item_bits) {
+    case 8:
+      write(uint8_t{});
+      break;
+    case 16:
+      write(uint16_t{});
+      break;
+    case 32:
+      write(uint32_t{});
+      break;
+    default:
+      write(uint64_t{});
   }
   return Status::OK();
 }

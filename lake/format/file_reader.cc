@@ -51,6 +51,8 @@ class FileReaderImpl : public FileReader {
                                                    const RowSelection& selection) override;
   Result<uint64_t> EstimateBytes(const Context& context, std::span<const ColumnRequest> columns,
                                  uint64_t count) override;
+  Result<std::vector<std::shared_ptr<arrow::Buffer>>> ReadRanges(
+      const Context& context, std::span<const storage::ByteRange> ranges) override;
 
  private:
   // Bytes of the file, from the tail where they lie in it.
@@ -230,23 +232,59 @@ Result<std::shared_ptr<arrow::RecordBatch>> FileReaderImpl::Read(
   return call.Run(metadata);
 }
 
-// Bytes that a row of `page` takes in memory, in 1/256; only what the metadata tells.
-uint64_t EstimateRowSize(const PageMetadata& page, const LeafType& type) {
+// Bytes that a value of `page` takes in memory, in 1/256; only what the metadata tells.
+uint64_t EstimateValueSize(const PageMetadata& page, const LeafType& type) {
+  if (type.is_packed()) {
+    uint64_t size = 0;
+    for (const LeafType& part : type.parts) size += EstimateValueSize(page, part);
+    return size;
+  }
   if (type.kind != LeafType::Kind::kVariable) return type.value_bits() * 32 + 32;
   uint64_t bytes = 0;
-  uint64_t rows = std::max<uint64_t>(page.num_rows, 1);
+  uint64_t values = std::max<uint64_t>(page.num_rows, 1);
   const uint64_t offset = type.offset_bits / 8;
   if (page.layout.has_mini_block() && page.layout.mini_block().has_dictionary() &&
       page.buffers.size() > 2) {
-    rows = std::max<uint64_t>(page.layout.mini_block().num_dictionary_items(), 1);
+    values = std::max<uint64_t>(page.layout.mini_block().num_dictionary_items(), 1);
     bytes = page.buffers[2].length;
   } else if (page.layout.has_constant()) {
     return (offset + (page.buffers.empty() ? 32 : page.buffers[0].length)) * 256;
   } else if (!page.buffers.empty()) {
     bytes = page.buffers[page.layout.has_mini_block() && page.buffers.size() > 1 ? 1 : 0].length;
+    if (page.layout.has_mini_block())
+      values = std::max<uint64_t>(page.layout.mini_block().num_items(), 1);
   }
   // Text is mostly stored at half its size.
-  return offset * 256 + std::min<uint64_t>(bytes, uint64_t{1} << 48) * 2 / rows * 256 + 512;
+  return offset * 256 + std::min<uint64_t>(bytes, uint64_t{1} << 48) * 2 / values * 256 + 512;
+}
+
+// Values of a page of lists; of any other page as many as it has rows.
+uint64_t NumValues(const PageMetadata& page) {
+  switch (page.layout.layout_case()) {
+    case pb::PageLayout::kMiniBlock:
+      return page.layout.mini_block().num_items();
+    case pb::PageLayout::kFullZip:
+      return page.layout.full_zip().num_visible_items();
+    case pb::PageLayout::kConstant:
+      // Levels of 16 bits where they are stored plainly.
+      return std::max(
+          {page.num_rows, page.layout.constant().num_rep_values(),
+           page.buffers.size() > 1 ? page.buffers[page.buffers.size() - 2].length / 2 : 0});
+    default:
+      return page.num_rows;
+  }
+}
+
+// Bytes that a row of the file takes in memory, in 1/256, by what `page` tells of one of its
+// columns.
+uint64_t EstimateRowSize(const PageMetadata& page, const LeafColumn& leaf) {
+  const uint64_t value = EstimateValueSize(page, leaf.type);
+  if (!leaf.nesting.has_lists()) {
+    return CheckedMul(value, leaf.slots_per_row).value_or(uint64_t{1} << 60);
+  }
+  const uint64_t values = NumValues(page) / std::max<uint64_t>(page.num_rows, 1) + 1;
+  const uint64_t lists = leaf.nesting.num_lists() * 16 * 256;
+  return CheckedMul(value + lists, values).value_or(uint64_t{1} << 60);
 }
 
 Result<uint64_t> FileReaderImpl::EstimateBytes(const Context& context,
@@ -258,17 +296,28 @@ Result<uint64_t> FileReaderImpl::EstimateBytes(const Context& context,
     ReadCall call(context, source_, &states_, none);
     ARROW_RETURN_NOT_OK(call.AddField(request));
     ARROW_ASSIGN_OR_RAISE(const auto metadata, LoadColumns(context, call.Columns()));
-    const std::vector<LeafType> types = call.PresentTypes();
+    const auto leaves = call.PresentLeaves();
     for (size_t i = 0; i < metadata.size(); ++i) {
       uint64_t largest = 0;
       for (const PageMetadata& page : metadata[i]->pages) {
-        largest = std::max(largest, EstimateRowSize(page, types[i]));
+        largest = std::max(largest, EstimateRowSize(page, *leaves[i]));
       }
       total += CheckedMul(largest, count).value_or(uint64_t{1} << 60) / 256;
       total = std::min(total, uint64_t{1} << 60);
     }
   }
   return total;
+}
+
+Result<std::vector<std::shared_ptr<arrow::Buffer>>> FileReaderImpl::ReadRanges(
+    const Context& context, std::span<const storage::ByteRange> ranges) {
+  for (const ByteRange& range : ranges) {
+    if (RangeFits(range.offset, range.length, data_end_)) continue;
+    return Error(ErrorCode::kCorrupt, "{} bytes at {} lie behind the data of a file, {}: '{}'",
+                 range.length, range.offset, data_end_, source_.key);
+  }
+  if (ranges.empty()) return std::vector<std::shared_ptr<arrow::Buffer>>();
+  return source_.store->GetMany(context, source_.key, ranges);
 }
 
 }  // namespace

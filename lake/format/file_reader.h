@@ -14,17 +14,19 @@
 #include "lake/storage/object_store.h"
 
 namespace arrow {
+class Buffer;
 class RecordBatch;
-}
+}  // namespace arrow
 
 namespace lake::format {
 
-/// A field of the wanted output, and where its leaves lie in one file.
+/// A field of the wanted output, and where its leaves lie in one file. A struct may have fewer
+/// children than the file's.
 struct ColumnRequest {
   /// Name, type, nullability and children as the table's schema has them.
   Field field;
-  /// One per leaf of `field` in pre-order: the column index in the file. -1: not in this file, all
-  /// null.
+  /// One per leaf of `field` in pre-order (Schema::LeafIds): the column index in the file. -1: not
+  /// in this file, all null. A struct all of whose leaves are missing is null itself.
   std::vector<int> columns;
 };
 
@@ -69,6 +71,12 @@ class FileReader {
   virtual Result<uint64_t> EstimateBytes(const Context& context,
                                          std::span<const ColumnRequest> columns,
                                          uint64_t count) = 0;
+
+  /// Bytes of the file's data, as rows of a blob column name them (position and size; a blob of
+  /// version 2 only if its kind is "inline"), in the order of `ranges`. kCorrupt for a range that
+  /// is not in the file's data.
+  virtual Result<std::vector<std::shared_ptr<arrow::Buffer>>> ReadRanges(
+      const Context& context, std::span<const storage::ByteRange> ranges) = 0;
 };
 
 }  // namespace lake::format

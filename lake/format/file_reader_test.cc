@@ -25,8 +25,8 @@ TEST(FileReaderTest, RefusesPagesOfAnotherShapeThanTheirField) {
   request.columns = {0};
   const auto batch = reader->Read(Context(), std::span(&request, 1), RowSelection(0, 2));
   ASSERT_FALSE(batch.ok());
-  EXPECT_EQ(CodeOf(batch.status()), ErrorCode::kUnsupported);
-  EXPECT_NE(ErrorText(batch.status()).find("lists"), std::string::npos);
+  EXPECT_EQ(CodeOf(batch.status()), ErrorCode::kCorrupt);
+  EXPECT_NE(ErrorText(batch.status()).find("layers of nesting"), std::string::npos);
   EXPECT_NE(ErrorText(batch.status()).find("Lance 2.2 file 'test.lance', column 0 'c', page 0"),
             std::string::npos);
 }

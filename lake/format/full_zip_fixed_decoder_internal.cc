@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "lake/base/checked.h"
 #include "lake/format/block_decoder_internal.h"
@@ -9,8 +11,9 @@
 namespace lake::format {
 namespace {
 
-// Rows of equal size: control word, validity of the items of a list, value. So a row is found by
-// its number.
+// Entries of equal size: control word, validity of the items of lists, value. Without lists around
+// the leaf a row is found by its number; with lists by the row index, and an entry without a value
+// is its control word alone.
 class FixedFullZipDecoder : public PageDecoder {
  public:
   explicit FixedFullZipDecoder(PageTask task)
@@ -18,7 +21,7 @@ class FixedFullZipDecoder : public PageDecoder {
 
   Status CheckLayout();
   Status PlanState(std::shared_ptr<const PageState> cached, RangeReads* reads) override;
-  Status PlanData(const RangeReads&, RangeReads*) override { return Status::OK(); }
+  Status PlanData(const RangeReads& state, RangeReads* reads) override;
   Status Decode(const RangeReads& state, const RangeReads& data, DecodeScratch* scratch,
                 LeafBuilder* builder) override;
 
@@ -26,54 +29,72 @@ class FixedFullZipDecoder : public PageDecoder {
   Status SetWidths();
   Status AppendRows(std::string_view rows, uint64_t count, DecodeScratch* scratch,
                     LeafBuilder* builder) const;
+  Status AppendEntries(std::string_view rows, uint64_t num_rows, DecodeScratch* scratch,
+                       LeafBuilder* builder) const;
+  // `count` values that lie `stride` bytes apart, each with the validity of its items in front.
+  Status AppendValues(const char* first, uint64_t stride, uint64_t count,
+                      LeafBuilder* builder) const;
 
   PageTask task_;
   const pb::FullZipLayout& layout_;
-  uint32_t control_width_ = 0;
+  FullZipControl control_;
+  std::optional<FullZipRowIndex> index_;
+  // By level of lists from the outside in: bytes of the validity of its items, 0 if there is none.
+  std::vector<uint64_t> validity_widths_;
+  // All of them together.
   uint64_t validity_width_ = 0;
   uint64_t value_width_ = 0;
   uint64_t stride_ = 0;
-  // The ranges of rows are read under this number and those that follow.
+  // The ranges of rows are read under consecutive numbers.
   size_t first_read_ = 0;
 };
 
 Status FixedFullZipDecoder::SetWidths() {
   const LeafType& type = task_.type;
-  const pb::CompressiveEncoding& encoding = layout_.value_compression();
+  const pb::CompressiveEncoding* values = &layout_.value_compression();
   if (type.item_bits % 8 != 0) {
     return Error(ErrorCode::kUnsupported, "full-zip values of {} bits are not read",
                  type.item_bits);
   }
   value_width_ = type.value_bits() / 8;
-  if (type.kind == LeafType::Kind::kFixed) return ExpectFlat(encoding, type.item_bits, "values");
-  if (!encoding.has_fixed_size_list()) {
-    return Error(ErrorCode::kUnsupported, "full-zip encoding {} of lists is not read",
-                 EncodingName(encoding));
+  if (type.kind == LeafType::Kind::kFixed) return ExpectFlat(*values, type.item_bits, "values");
+  uint64_t items = 1;
+  for (const uint32_t list_size : type.list_sizes) {
+    if (!values->has_fixed_size_list()) {
+      return Error(ErrorCode::kUnsupported, "full-zip encoding {} of lists is not read",
+                   EncodingName(*values));
+    }
+    const pb::FixedSizeList& list = values->fixed_size_list();
+    if (list.items_per_value() != list_size) {
+      return Error(ErrorCode::kCorrupt, "lists have {} items, not {}", list.items_per_value(),
+                   list_size);
+    }
+    items *= list_size;
+    validity_widths_.push_back(list.has_validity() ? CeilDiv<uint64_t>(items, 8) : 0);
+    validity_width_ += validity_widths_.back();
+    values = &list.values();
   }
-  const pb::FixedSizeList& list = encoding.fixed_size_list();
-  if (list.items_per_value() != type.list_size) {
-    return Error(ErrorCode::kCorrupt, "lists have {} items, not {}", list.items_per_value(),
-                 type.list_size);
-  }
-  if (list.has_validity()) validity_width_ = CeilDiv<uint64_t>(type.list_size, 8);
-  if (list.has_validity() && list.values().has_constant() &&
-      !list.values().constant().has_value()) {
+  if (validity_widths_.back() != 0 && values->has_constant() && !values->constant().has_value()) {
     // All items are null: there is nothing but their validity.
     value_width_ = 0;
     return Status::OK();
   }
-  return ExpectFlat(list.values(), type.item_bits, "list items");
+  return ExpectFlat(*values, type.item_bits, "list items");
 }
 
 Status FixedFullZipDecoder::CheckLayout() {
-  ARROW_RETURN_NOT_OK(CheckFullZipCounts(layout_, task_.page->num_rows));
-  ARROW_ASSIGN_OR_RAISE(control_width_, FullZipControlWidth(layout_));
+  ARROW_RETURN_NOT_OK(CheckFullZipCounts(task_));
+  ARROW_ASSIGN_OR_RAISE(control_, FullZipControl::From(layout_, task_.levels));
   ARROW_RETURN_NOT_OK(SetWidths());
   if (layout_.bits_per_value() != (validity_width_ + value_width_) * 8) {
     return Error(ErrorCode::kCorrupt, "full-zip values have {} bits, not {}",
                  layout_.bits_per_value(), (validity_width_ + value_width_) * 8);
   }
-  stride_ = control_width_ + validity_width_ + value_width_;
+  stride_ = control_.width() + validity_width_ + value_width_;
+  if (task_.levels.has_lists()) {
+    ARROW_ASSIGN_OR_RAISE(index_, FullZipRowIndex::From(task_));
+    return Status::OK();
+  }
   const auto size = CheckedMul(stride_, task_.page->num_rows);
   if (task_.page->buffers.size() != 1 || !size || *size != task_.page->buffers[0].length) {
     return Error(ErrorCode::kCorrupt, "full-zip page of {} rows of {} bytes has {} buffers of {}",
@@ -84,6 +105,10 @@ Status FixedFullZipDecoder::CheckLayout() {
 }
 
 Status FixedFullZipDecoder::PlanState(std::shared_ptr<const PageState>, RangeReads* reads) {
+  if (index_) {
+    index_->PlanState(reads);
+    return Status::OK();
+  }
   bool first = true;
   for (const RowRange& range : task_.rows.ranges()) {
     const size_t number =
@@ -93,11 +118,17 @@ Status FixedFullZipDecoder::PlanState(std::shared_ptr<const PageState>, RangeRea
   return Status::OK();
 }
 
-Status FixedFullZipDecoder::Decode(const RangeReads& state, const RangeReads&,
+Status FixedFullZipDecoder::PlanData(const RangeReads& state, RangeReads* reads) {
+  return index_ ? index_->PlanData(state, reads) : Status::OK();
+}
+
+Status FixedFullZipDecoder::Decode(const RangeReads& state, const RangeReads& data,
                                    DecodeScratch* scratch, LeafBuilder* builder) {
-  size_t number = first_read_;
-  for (const RowRange& range : task_.rows.ranges()) {
-    ARROW_RETURN_NOT_OK(AppendRows(state.Get(number++), range.count, scratch, builder));
+  const std::span<const RowRange> ranges = task_.rows.ranges();
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    ARROW_RETURN_NOT_OK(
+        index_ ? AppendEntries(index_->Bytes(state, data, i), ranges[i].count, scratch, builder)
+               : AppendRows(state.Get(first_read_ + i), ranges[i].count, scratch, builder));
   }
   return Status::OK();
 }
@@ -105,35 +136,97 @@ Status FixedFullZipDecoder::Decode(const RangeReads& state, const RangeReads&,
 Status FixedFullZipDecoder::AppendRows(std::string_view rows, uint64_t count,
                                        DecodeScratch* scratch, LeafBuilder* builder) const {
   const char* const bytes = rows.data();
-  if (control_width_ == 0) {
+  if (control_.width() == 0) {
     ARROW_RETURN_NOT_OK(task_.levels.AppendAllSame(0, count, builder));
   } else {
     scratch->levels.resize(count);
     for (uint64_t i = 0; i < count; ++i) {
-      scratch->levels[i] = LoadFullZipControl(bytes + i * stride_, control_width_);
+      scratch->levels[i] = control_.definition(control_.Load(bytes + i * stride_));
     }
     ARROW_RETURN_NOT_OK(task_.levels.Append(scratch->levels.data(), count, builder));
   }
-  if (validity_width_ != 0) {
-    for (uint64_t i = 0; i < count; ++i) {
-      const auto* validity = reinterpret_cast<const uint8_t*>(bytes + i * stride_ + control_width_);
-      ARROW_RETURN_NOT_OK(builder->item_validity().AppendBits(validity, 0, task_.type.list_size));
+  return AppendValues(bytes + control_.width(), stride_, count, builder);
+}
+
+Status FixedFullZipDecoder::AppendValues(const char* first, uint64_t stride, uint64_t count,
+                                         LeafBuilder* builder) const {
+  uint64_t offset = 0;
+  uint64_t items = 1;
+  for (size_t level = 0; level < validity_widths_.size(); ++level) {
+    items *= task_.type.list_sizes[level];
+    ValidityBuilder& validity = builder->item_validity(level);
+    if (validity_widths_[level] == 0) {
+      ARROW_RETURN_NOT_OK(validity.AppendValid(count * items));
+      continue;
     }
-  } else if (task_.type.kind == LeafType::Kind::kList) {
-    builder->item_validity().AppendValid(count * task_.type.list_size);
+    for (uint64_t i = 0; i < count; ++i) {
+      const auto* bits = reinterpret_cast<const uint8_t*>(first + i * stride + offset);
+      ARROW_RETURN_NOT_OK(validity.AppendBits(bits, 0, items));
+    }
+    offset += validity_widths_[level];
   }
   if (value_width_ == 0) {
     builder->AppendZeros(count);
     return Status::OK();
   }
   uint8_t* out = builder->AppendFixed(count);
-  if (stride_ == value_width_) {
-    std::memcpy(out, bytes, count * stride_);
+  if (stride == value_width_) {
+    std::memcpy(out, first, count * stride);
     return Status::OK();
   }
-  const char* value = bytes + control_width_ + validity_width_;
-  for (uint64_t i = 0; i < count; ++i, value += stride_, out += value_width_) {
+  const char* value = first + offset;
+  for (uint64_t i = 0; i < count; ++i, value += stride, out += value_width_) {
     std::memcpy(out, value, value_width_);
+  }
+  return Status::OK();
+}
+
+Status FixedFullZipDecoder::AppendEntries(std::string_view rows, uint64_t num_rows,
+                                          DecodeScratch* scratch, LeafBuilder* builder) const {
+  const uint64_t size = validity_width_ + value_width_;
+  scratch->repetition.clear();
+  scratch->levels.clear();
+  // Values that lie one stride apart, as (offset of the first, count).
+  scratch->entries.clear();
+  uint64_t begun = 0;
+  uint64_t num_values = 0;
+  for (uint64_t at = 0; at < rows.size();) {
+    if (!RangeFits(at, control_.width(), rows.size())) {
+      return Error(ErrorCode::kCorrupt, "an entry lies behind the end of its rows");
+    }
+    const uint32_t word = control_.Load(rows.data() + at);
+    const uint16_t level = control_.definition(word);
+    scratch->repetition.push_back(control_.repetition(word));
+    scratch->levels.push_back(level);
+    begun += scratch->repetition.back() == task_.levels.max_repetition() ? 1 : 0;
+    at += control_.width();
+    if (level > task_.levels.max_visible()) continue;
+    if (!RangeFits(at, size, rows.size())) {
+      return Error(ErrorCode::kCorrupt, "a value lies behind the end of its rows");
+    }
+    std::vector<RowRange>& runs = scratch->entries;
+    if (!runs.empty() && runs.back().start + runs.back().count * stride_ == at) {
+      ++runs.back().count;
+    } else {
+      runs.push_back({at, 1});
+    }
+    ++num_values;
+    at += size;
+  }
+  if (begun != num_rows) {
+    return Error(ErrorCode::kCorrupt, "{} rows hold {}", num_rows, begun);
+  }
+  const uint64_t count = scratch->levels.size();
+  uint64_t visible = 0;
+  ARROW_RETURN_NOT_OK(
+      task_.levels.AppendLists(scratch->repetition.data(), scratch->levels.data(), count, builder));
+  ARROW_ASSIGN_OR_RAISE(
+      const uint16_t* const levels,
+      task_.levels.Visible(scratch->levels.data(), count, &scratch->visible, &visible));
+  ARROW_RETURN_NOT_OK(task_.levels.Append(levels, visible, builder));
+  ARROW_RETURN_NOT_OK(builder->ReserveValues(num_values));
+  for (const RowRange& run : scratch->entries) {
+    ARROW_RETURN_NOT_OK(AppendValues(rows.data() + run.start, stride_, run.count, builder));
   }
   return Status::OK();
 }

@@ -1,6 +1,8 @@
 // Covers: lake/format/full_zip_decoder_internal.cc
 // Covers: lake/format/full_zip_fixed_decoder_internal.cc
 // Covers: lake/format/full_zip_variable_decoder_internal.cc
+// Covers: lake/format/packed_row_decoder_internal.cc
+// Covers: lake/format/string_codec_internal.cc
 #include <cstddef>
 #include <cstdint>
 

@@ -4,20 +4,15 @@
 #include <utility>
 
 #include "lake/base/checked.h"
-#include "lake/format/block_decoder_internal.h"
-#include "lake/format/fsst.h"
 #include "lake/format/full_zip_decoder_internal.h"
-#include "lake/format/general_compression.h"
+#include "lake/format/packed_row_decoder_internal.h"
+#include "lake/format/string_codec_internal.h"
 
 namespace lake::format {
 namespace {
 
-// The entries of the row index that a range needs are read in one piece up to this size, else only
-// the first and the last one.
-constexpr uint64_t kIndexReadLimit = 4096;
-
-// Rows of any size: control word, then for a value its length and its bytes. A row is found by the
-// index in the second buffer: where each row starts, and where the last one ends.
+// Entries of any size: control word, then for a value its length and its bytes. A row is found by
+// the index in the second buffer.
 class VariableFullZipDecoder : public PageDecoder {
  public:
   explicit VariableFullZipDecoder(PageTask task)
@@ -30,167 +25,123 @@ class VariableFullZipDecoder : public PageDecoder {
                 LeafBuilder* builder) override;
 
  private:
-  enum class Codec { kPlain, kFsst, kGeneral };
-
-  Status SetCodec();
-  uint64_t IndexEntry(std::string_view entries, uint64_t i) const;
+  bool is_packed() const { return task_.type.is_packed(); }
+  // Reads the length in front of a value at `at` and moves behind it. kCorrupt if the value does
+  // not fit.
+  Result<uint64_t> LoadLength(std::string_view rows, uint64_t* at) const;
+  // Rows of strings without lists around them, in one pass.
   template <typename Offset>
   Status AppendRows(std::string_view rows, uint64_t count, DecodeScratch* scratch,
                     LeafBuilder* builder) const;
-  // Decodes `stored` to `made` bytes behind the builder's end; returns how many bytes came out.
-  Result<uint64_t> AppendValue(std::string_view stored, uint64_t made, LeafBuilder* builder) const;
+  // Rows of anything: first where their entries lie, then their values.
+  Status AppendEntries(std::string_view rows, uint64_t num_rows, DecodeScratch* scratch,
+                       LeafBuilder* builder) const;
+  Status FindEntries(std::string_view rows, uint64_t num_rows, DecodeScratch* scratch) const;
+  template <typename Offset>
+  Status AppendStrings(std::string_view rows, const uint16_t* levels, const DecodeScratch& scratch,
+                       LeafBuilder* builder) const;
+  Status AppendPacked(std::string_view rows, const uint16_t* levels, const DecodeScratch& scratch,
+                      LeafBuilder* builder) const;
 
   PageTask task_;
   const pb::FullZipLayout& layout_;
-  Codec codec_ = Codec::kPlain;
-  FsstDecoder fsst_;
-  GeneralCodec general_ = GeneralCodec::kZstd;
-  uint32_t control_width_ = 0;
+  FullZipControl control_;
   uint32_t length_width_ = 0;
-  uint64_t index_width_ = 0;
-  // Of the ranges of rows, in order: their index entries, then their bytes.
-  std::vector<size_t> index_reads_;
-  std::vector<size_t> data_reads_;
+  std::optional<FullZipRowIndex> index_;
+  StringCodec codec_;
+  std::optional<PackedRowDecoder> packed_;
 };
 
-Status VariableFullZipDecoder::SetCodec() {
-  const pb::CompressiveEncoding* encoding = &layout_.value_compression();
-  if (encoding->has_fsst()) {
-    ARROW_ASSIGN_OR_RAISE(fsst_, FsstDecoder::DecodeFrom(encoding->fsst().symbol_table()));
-    if (fsst_.enabled()) codec_ = Codec::kFsst;
-    encoding = &encoding->fsst().values();
-  } else if (encoding->has_general()) {
-    ARROW_ASSIGN_OR_RAISE(general_, CodecOf(encoding->general().compression()));
-    codec_ = Codec::kGeneral;
-    encoding = &encoding->general().values();
-  }
-  if (!encoding->has_variable() || encoding->variable().has_values()) {
-    return Error(ErrorCode::kUnsupported, "full-zip encoding {} of strings is not read",
-                 EncodingName(*encoding));
-  }
-  return ExpectFlat(encoding->variable().offsets(), layout_.bits_per_offset(), "string offsets");
-}
-
 Status VariableFullZipDecoder::CheckLayout() {
-  ARROW_RETURN_NOT_OK(CheckFullZipCounts(layout_, task_.page->num_rows));
-  ARROW_ASSIGN_OR_RAISE(control_width_, FullZipControlWidth(layout_));
+  ARROW_RETURN_NOT_OK(CheckFullZipCounts(task_));
+  ARROW_ASSIGN_OR_RAISE(control_, FullZipControl::From(layout_, task_.levels));
   if (layout_.bits_per_offset() != 32 && layout_.bits_per_offset() != 64) {
     return Error(ErrorCode::kCorrupt, "full-zip lengths of {} bits", layout_.bits_per_offset());
   }
   length_width_ = layout_.bits_per_offset() / 8;
-  ARROW_RETURN_NOT_OK(SetCodec());
-  if (task_.page->buffers.size() != 2) {
-    return Error(ErrorCode::kCorrupt, "full-zip page of strings has {} buffers, not 2",
-                 task_.page->buffers.size());
+  if (is_packed()) {
+    ARROW_ASSIGN_OR_RAISE(packed_, PackedRowDecoder::From(layout_.value_compression(), task_.type));
+  } else {
+    ARROW_ASSIGN_OR_RAISE(
+        codec_, StringCodec::From(layout_.value_compression(), layout_.bits_per_offset()));
   }
-  const uint64_t entries = task_.page->num_rows + 1;
-  const uint64_t size = task_.page->buffers[1].length;
-  index_width_ = size / entries;
-  const bool known =
-      index_width_ == 1 || index_width_ == 2 || index_width_ == 4 || index_width_ == 8;
-  if (!known || index_width_ * entries != size) {
-    return Error(ErrorCode::kCorrupt, "row index of {} bytes for {} rows", size, entries - 1);
-  }
+  ARROW_ASSIGN_OR_RAISE(index_, FullZipRowIndex::From(task_));
   return Status::OK();
 }
 
-uint64_t VariableFullZipDecoder::IndexEntry(std::string_view entries, uint64_t i) const {
-  const char* const at = entries.data() + i * index_width_;
-  switch (index_width_) {
-    case 1:
-      return static_cast<uint8_t>(*at);
-    case 2:
-      return LoadLittle<uint16_t>(at);
-    case 4:
-      return LoadLittle<uint32_t>(at);
-    default:
-      return LoadLittle<uint64_t>(at);
-  }
-}
-
 Status VariableFullZipDecoder::PlanState(std::shared_ptr<const PageState>, RangeReads* reads) {
-  if (task_.whole_page()) {
-    data_reads_.push_back(reads->Add(task_.page->buffers[0]));
-    return Status::OK();
-  }
-  const uint64_t index = task_.page->buffers[1].offset;
-  for (const RowRange& range : task_.rows.ranges()) {
-    const uint64_t size = (range.count + 1) * index_width_;
-    if (size <= kIndexReadLimit) {
-      index_reads_.push_back(reads->Add({index + range.start * index_width_, size}));
-    } else {
-      index_reads_.push_back(reads->Add({index + range.start * index_width_, index_width_}));
-      reads->Add({index + range.end() * index_width_, index_width_});
-    }
-  }
+  index_->PlanState(reads);
   return Status::OK();
 }
 
 Status VariableFullZipDecoder::PlanData(const RangeReads& state, RangeReads* reads) {
-  if (task_.whole_page()) return Status::OK();
-  const ByteRange& rows = task_.page->buffers[0];
-  const std::span<const RowRange> ranges = task_.rows.ranges();
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    const std::string_view entries = state.Get(index_reads_[i]);
-    const uint64_t begin = IndexEntry(entries, 0);
-    const bool together = entries.size() > index_width_;
-    const uint64_t end = together ? IndexEntry(entries, ranges[i].count)
-                                  : IndexEntry(state.Get(index_reads_[i] + 1), 0);
-    if (begin > end || end > rows.length) {
-      return Error(ErrorCode::kCorrupt, "row index puts rows {} to {} at {} to {} of {}",
-                   ranges[i].start, ranges[i].end(), begin, end, rows.length);
-    }
-    data_reads_.push_back(reads->Add({rows.offset + begin, end - begin}));
-  }
-  return Status::OK();
+  return index_->PlanData(state, reads);
 }
 
 Status VariableFullZipDecoder::Decode(const RangeReads& state, const RangeReads& data,
                                       DecodeScratch* scratch, LeafBuilder* builder) {
-  const uint64_t first_row = builder->rows();
-  const RangeReads& reads = task_.whole_page() ? state : data;
+  const uint64_t first_value = builder->rows();
   const std::span<const RowRange> ranges = task_.rows.ranges();
   for (size_t i = 0; i < ranges.size(); ++i) {
-    const std::string_view rows = reads.Get(data_reads_[i]);
-    ARROW_RETURN_NOT_OK(task_.type.offset_bits == 32
-                            ? AppendRows<int32_t>(rows, ranges[i].count, scratch, builder)
-                            : AppendRows<int64_t>(rows, ranges[i].count, scratch, builder));
+    const std::string_view rows = index_->Bytes(state, data, i);
+    if (is_packed() || task_.levels.has_lists()) {
+      ARROW_RETURN_NOT_OK(AppendEntries(rows, ranges[i].count, scratch, builder));
+    } else {
+      ARROW_RETURN_NOT_OK(task_.type.offset_bits == 32
+                              ? AppendRows<int32_t>(rows, ranges[i].count, scratch, builder)
+                              : AppendRows<int64_t>(rows, ranges[i].count, scratch, builder));
+    }
   }
-  return task_.type.is_text ? builder->CheckText(first_row) : Status::OK();
+  if (task_.type.is_text) return builder->CheckText(first_value);
+  for (const LeafBuilder& part : builder->parts()) {
+    if (part.type().is_text) ARROW_RETURN_NOT_OK(part.CheckText(first_value));
+  }
+  return Status::OK();
+}
+
+Result<uint64_t> VariableFullZipDecoder::LoadLength(std::string_view rows, uint64_t* at) const {
+  if (!RangeFits(*at, length_width_, rows.size())) {
+    return Error(ErrorCode::kCorrupt, "the length of a value lies behind the end of its rows");
+  }
+  const char* const length_at = rows.data() + *at;
+  const uint64_t length =
+      length_width_ == 4 ? LoadLittle<uint32_t>(length_at) : LoadLittle<uint64_t>(length_at);
+  *at += length_width_;
+  if (!RangeFits(*at, length, rows.size())) {
+    return Error(ErrorCode::kCorrupt, "a value has {} bytes, {} are left", length,
+                 rows.size() - *at);
+  }
+  return length;
 }
 
 template <typename Offset>
 Status VariableFullZipDecoder::AppendRows(std::string_view rows, uint64_t count,
                                           DecodeScratch* scratch, LeafBuilder* builder) const {
-  if (codec_ != Codec::kGeneral) ARROW_RETURN_NOT_OK(builder->ReserveBytes(rows.size()));
+  if (!codec_.is_general()) ARROW_RETURN_NOT_OK(builder->ReserveBytes(rows.size()));
   scratch->levels.assign(count, 0);
   Offset* const ends = builder->NextEnds<Offset>();
   const uint64_t before = builder->variable_size();
   uint64_t made = 0;
   uint64_t at = 0;
   for (uint64_t i = 0; i < count; ++i) {
-    if (!RangeFits(at, control_width_, rows.size())) {
+    if (!RangeFits(at, control_.width(), rows.size())) {
       return Error(ErrorCode::kCorrupt, "row {} of {} lies behind the page's end", i, count);
     }
-    if (control_width_ != 0) {
-      scratch->levels[i] = LoadFullZipControl(rows.data() + at, control_width_);
-      at += control_width_;
+    if (control_.width() != 0) {
+      scratch->levels[i] = control_.definition(control_.Load(rows.data() + at));
+      at += control_.width();
     }
     if (scratch->levels[i] == 0) {
-      if (!RangeFits(at, length_width_, rows.size())) {
-        return Error(ErrorCode::kCorrupt, "row {} of {} lies behind the page's end", i, count);
+      ARROW_ASSIGN_OR_RAISE(const uint64_t length, LoadLength(rows, &at));
+      if (codec_.is_plain()) {
+        // Reserved for all rows at once.
+        if (length != 0) std::memcpy(builder->variable_end() + made, rows.data() + at, length);
+        made += length;
+      } else {
+        ARROW_ASSIGN_OR_RAISE(const uint64_t size,
+                              codec_.Append(rows.substr(at, length), made, builder));
+        made += size;
       }
-      const char* const length_at = rows.data() + at;
-      const uint64_t length =
-          length_width_ == 4 ? LoadLittle<uint32_t>(length_at) : LoadLittle<uint64_t>(length_at);
-      at += length_width_;
-      if (!RangeFits(at, length, rows.size())) {
-        return Error(ErrorCode::kCorrupt, "value of row {} has {} bytes, {} are left", i, length,
-                     rows.size() - at);
-      }
-      ARROW_ASSIGN_OR_RAISE(const uint64_t size,
-                            AppendValue({rows.data() + at, length}, made, builder));
-      made += size;
       at += length;
     }
     ends[i] = static_cast<Offset>(before + made);
@@ -204,33 +155,97 @@ Status VariableFullZipDecoder::AppendRows(std::string_view rows, uint64_t count,
   return Status::OK();
 }
 
-Result<uint64_t> VariableFullZipDecoder::AppendValue(std::string_view stored, uint64_t made,
-                                                     LeafBuilder* builder) const {
-  switch (codec_) {
-    case Codec::kPlain:
-      // Reserved for all rows at once.
-      if (!stored.empty()) {
-        std::memcpy(builder->variable_end() + made, stored.data(), stored.size());
-      }
-      return stored.size();
-    case Codec::kFsst: {
-      ARROW_RETURN_NOT_OK(builder->ReserveBytes(made + FsstDecoder::MaxDecodedSize(stored.size()) +
-                                                FsstDecoder::kSlack));
-      uint8_t* const out = builder->variable_end() + made;
-      uint8_t* const end = fsst_.Decode(stored, out);
-      if (end == nullptr) {
-        return Error(ErrorCode::kCorrupt, "FSST codes are not of the page's symbol table");
-      }
-      return static_cast<uint64_t>(end - out);
+// Fills in repetition, levels and, for each entry that has a value slot, where its bytes lie.
+Status VariableFullZipDecoder::FindEntries(std::string_view rows, uint64_t num_rows,
+                                           DecodeScratch* scratch) const {
+  const bool has_lists = task_.levels.has_lists();
+  scratch->repetition.clear();
+  scratch->levels.clear();
+  scratch->entries.clear();
+  uint64_t begun = 0;
+  uint64_t at = 0;
+  while (has_lists ? at < rows.size() : begun < num_rows) {
+    if (!RangeFits(at, control_.width(), rows.size())) {
+      return Error(ErrorCode::kCorrupt, "an entry lies behind the end of its rows");
     }
-    case Codec::kGeneral:
-      break;
+    const uint32_t word = control_.Load(rows.data() + at);
+    at += control_.width();
+    const uint16_t level = control_.definition(word);
+    scratch->repetition.push_back(control_.repetition(word));
+    scratch->levels.push_back(level);
+    begun += scratch->repetition.back() == task_.levels.max_repetition() ? 1 : 0;
+    if (level > task_.levels.max_visible()) continue;
+    uint64_t length = 0;
+    if (level == 0) {
+      ARROW_ASSIGN_OR_RAISE(length, LoadLength(rows, &at));
+    }
+    scratch->entries.push_back({at, length});
+    at += length;
   }
-  ARROW_ASSIGN_OR_RAISE(const CompressedBuffer compressed,
-                        CompressedBuffer::Open(general_, stored, uint64_t{1} << 31));
-  ARROW_RETURN_NOT_OK(builder->ReserveBytes(made + compressed.decoded_size));
-  ARROW_RETURN_NOT_OK(compressed.Decode(builder->variable_end() + made));
-  return compressed.decoded_size;
+  if (begun != num_rows || at != rows.size()) {
+    return Error(ErrorCode::kCorrupt, "{} rows of {} bytes hold {} rows of {} bytes", num_rows,
+                 rows.size(), begun, at);
+  }
+  return Status::OK();
+}
+
+Status VariableFullZipDecoder::AppendEntries(std::string_view rows, uint64_t num_rows,
+                                             DecodeScratch* scratch, LeafBuilder* builder) const {
+  ARROW_RETURN_NOT_OK(FindEntries(rows, num_rows, scratch));
+  const uint64_t count = scratch->levels.size();
+  if (task_.levels.has_lists()) {
+    ARROW_RETURN_NOT_OK(task_.levels.AppendLists(scratch->repetition.data(), scratch->levels.data(),
+                                                 count, builder));
+  }
+  uint64_t num_values = 0;
+  ARROW_ASSIGN_OR_RAISE(
+      const uint16_t* const levels,
+      task_.levels.Visible(scratch->levels.data(), count, &scratch->visible, &num_values));
+  ARROW_RETURN_NOT_OK(task_.levels.Append(levels, num_values, builder));
+  ARROW_RETURN_NOT_OK(builder->ReserveValues(num_values));
+  if (is_packed()) return AppendPacked(rows, levels, *scratch, builder);
+  return task_.type.offset_bits == 32 ? AppendStrings<int32_t>(rows, levels, *scratch, builder)
+                                      : AppendStrings<int64_t>(rows, levels, *scratch, builder);
+}
+
+template <typename Offset>
+Status VariableFullZipDecoder::AppendStrings(std::string_view rows, const uint16_t* levels,
+                                             const DecodeScratch& scratch,
+                                             LeafBuilder* builder) const {
+  Offset* const ends = builder->NextEnds<Offset>();
+  const uint64_t before = builder->variable_size();
+  const std::vector<RowRange>& values = scratch.entries;
+  uint64_t made = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (levels[i] == 0) {
+      ARROW_ASSIGN_OR_RAISE(
+          const uint64_t size,
+          codec_.Append(rows.substr(values[i].start, values[i].count), made, builder));
+      made += size;
+    }
+    ends[i] = static_cast<Offset>(before + made);
+  }
+  builder->CommitVariable(values.size(), before + made);
+  return Status::OK();
+}
+
+Status VariableFullZipDecoder::AppendPacked(std::string_view rows, const uint16_t* levels,
+                                            const DecodeScratch& scratch,
+                                            LeafBuilder* builder) const {
+  const std::vector<RowRange>& values = scratch.entries;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (levels[i] == 0) {
+      ARROW_RETURN_NOT_OK(packed_->Append(rows.substr(values[i].start, values[i].count), builder));
+      continue;
+    }
+    for (LeafBuilder& part : builder->parts()) {
+      part.AppendZeros(1);
+      ARROW_RETURN_NOT_OK(part.AppendItemsValid(1));
+      ARROW_RETURN_NOT_OK(part.validity().AppendValid(1));
+    }
+  }
+  builder->CommitParts(values.size());
+  return Status::OK();
 }
 
 }  // namespace

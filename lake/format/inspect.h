@@ -24,7 +24,7 @@ struct BufferDescription {
 struct PageDescription {
   uint64_t first_row = 0;
   uint64_t num_rows = 0;
-  /// "mini-block", "constant", "full-zip", "blob" or "sparse".
+  /// "mini-block", "constant", "full-zip", "sparse", or "blob: " and the layout of the page inside.
   std::string layout;
   /// How the values are encoded, from the outside in, such as "fsst(variable(flat(32)))".
   std::string encoding;

@@ -2,13 +2,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include <arrow/buffer.h>
 #include <arrow/memory_pool.h>
 
 #include "lake/base/error.h"
+#include "lake/format/dictionary_union.h"
 #include "lake/format/leaf_type.h"
+#include "lake/format/nesting_builder.h"
+#include "lake/format/validity_builder.h"
 
 namespace arrow {
 struct ArrayData;
@@ -16,60 +21,39 @@ struct ArrayData;
 
 namespace lake::format {
 
-/// A validity bitmap that exists only once there is something to say: until the first null it is a
-/// count. Not thread-safe.
-class ValidityBuilder {
- public:
-  ValidityBuilder() = default;
-  /// For `capacity` bits at most.
-  ValidityBuilder(uint64_t capacity, arrow::MemoryPool* pool) : capacity_(capacity), pool_(pool) {}
-
-  void AppendValid(uint64_t count);
-  Status AppendNulls(uint64_t count);
-  /// Bit i is valid if levels[i] < threshold.
-  Status AppendLevels(const uint16_t* levels, uint64_t count, uint16_t threshold);
-  /// `count` bits from bit `offset` of `bits`, 1 = valid.
-  Status AppendBits(const uint8_t* bits, uint64_t offset, uint64_t count);
-
-  /// Null if every bit is valid.
-  const std::shared_ptr<arrow::Buffer>& buffer() const { return buffer_; }
-
- private:
-  Status Materialize();
-
-  uint64_t capacity_ = 0;
-  uint64_t size_ = 0;
-  arrow::MemoryPool* pool_ = nullptr;
-  std::shared_ptr<arrow::Buffer> buffer_;
-};
-
-/// The Arrow buffers of one leaf column while pages are decoded into them, sized for the wanted
-/// rows when it is made. Decoders append values and validity for the same rows, in any order of the
-/// two. Not thread-safe.
+/// The Arrow buffers of one leaf column while pages are decoded into them, and of the layers around
+/// it. Decoders append values and validity for the same rows, in any order of the two. Not
+/// thread-safe.
 class LeafBuilder {
  public:
   /// Bytes behind variable_end() that may be overwritten by wide copies.
   static constexpr size_t kSlack = 32;
 
-  /// For `num_rows` rows. With `with_parent` the validity of the struct around the leaf is built as
-  /// well.
-  static Result<LeafBuilder> Make(const LeafType& type, uint64_t num_rows, bool with_parent,
+  /// A leaf without lists around it has `num_rows` values, and room for them at once; with lists it
+  /// grows (ReserveValues).
+  static Result<LeafBuilder> Make(const LeafType& type, const Nesting& nesting, uint64_t num_rows,
                                   arrow::MemoryPool* pool);
 
   const LeafType& type() const { return type_; }
   arrow::MemoryPool* pool() const { return pool_; }
-  /// Rows that have values so far.
+  /// Values so far.
   uint64_t rows() const { return rows_; }
-  uint64_t capacity() const { return capacity_; }
 
   ValidityBuilder& validity() { return validity_; }
-  ValidityBuilder& parent_validity() { return parent_validity_; }
-  /// Of the items of a kList.
-  ValidityBuilder& item_validity() { return item_validity_; }
-  bool with_parent() const { return with_parent_; }
+  /// Of the items of a kList, by level of lists from the outside in.
+  ValidityBuilder& item_validity(size_t level) { return item_validity_[level]; }
+  NestingBuilder& nesting() { return nesting_; }
+  /// Of the parts of a packed struct.
+  std::vector<LeafBuilder>& parts() { return parts_; }
+  /// Of a kDictionary.
+  DictionaryUnion& dictionary() { return *dictionary_; }
+
+  /// Makes room for `count` more values; needed before they are appended only if there are lists
+  /// around the leaf.
+  Status ReserveValues(uint64_t count);
 
   /// Fixed width: room for `count` more values of whole bytes; the caller fills all of it.
-  /// REQUIRES: kind is not kVariable, value_bits % 8 == 0, rows() + count <= capacity().
+  /// REQUIRES: a kind of fixed width, value_bits % 8 == 0, room for `count` values.
   uint8_t* AppendFixed(uint64_t count);
   /// Fixed width of any number of bits: `count` values from bit `offset` of `bits`.
   void AppendBits(const uint8_t* bits, uint64_t offset, uint64_t count);
@@ -94,26 +78,38 @@ class LeafBuilder {
   void CommitVariable(uint64_t count, uint64_t variable_size);
   /// Appends the same bytes `count` times.
   Status AppendRepeatedBytes(std::string_view value, uint64_t count);
+  /// Appends one value of these bytes.
+  Status AppendBytes(std::string_view value) { return AppendRepeatedBytes(value, 1); }
+  /// Counts `count` values that the parts of a packed struct were given.
+  void CommitParts(uint64_t count) { rows_ += count; }
+
+  /// All items of `count` values of a kList are valid.
+  Status AppendItemsValid(uint64_t count);
 
   /// kCorrupt unless the values from row `first` on are UTF-8.
   Status CheckText(uint64_t first) const;
 
-  /// The finished column. REQUIRES: rows() == capacity().
+  /// The finished column.
   Result<std::shared_ptr<arrow::ArrayData>> Finish();
 
  private:
+  Result<std::shared_ptr<arrow::ArrayData>> FinishList();
+  Result<std::shared_ptr<arrow::ArrayData>> FinishParts();
+
   LeafType type_;
   arrow::MemoryPool* pool_ = nullptr;
+  bool grows_ = false;
   uint64_t capacity_ = 0;
   uint64_t rows_ = 0;
-  bool with_parent_ = false;
   // Values of fixed width, or offsets.
-  std::shared_ptr<arrow::Buffer> values_;
+  std::shared_ptr<arrow::ResizableBuffer> values_;
   std::shared_ptr<arrow::ResizableBuffer> variable_;
   uint64_t variable_size_ = 0;
   ValidityBuilder validity_;
-  ValidityBuilder parent_validity_;
-  ValidityBuilder item_validity_;
+  std::vector<ValidityBuilder> item_validity_;
+  NestingBuilder nesting_;
+  std::vector<LeafBuilder> parts_;
+  std::optional<DictionaryUnion> dictionary_;
 };
 
 }  // namespace lake::format

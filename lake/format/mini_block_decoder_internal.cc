@@ -6,70 +6,27 @@
 #include "lake/base/checked.h"
 #include "lake/format/block_decoder_internal.h"
 #include "lake/format/container.h"
-#include "lake/format/dictionary_internal.h"
-#include "lake/format/mini_block_values_internal.h"
+#include "lake/format/mini_block_state_internal.h"
 #include "lake/format/page_decoder_internal.h"
 
 namespace lake::format {
 namespace {
 
-// A chunk's word has 4 bits for the logarithm of its values, so 2^15 at most; the last chunk's
-// number is what is left, and levels are counted by 16 bits.
-constexpr uint64_t kMaxChunkValues = 1 << 16;
 constexpr uint64_t kChunkAlignment = 8;
 
-// Where the chunks of a page lie, and which rows they hold.
-struct MiniBlockState : PageState {
-  using PageState::PageState;
-
-  // One more entry than there are chunks.
-  std::vector<uint64_t> byte_start;
-  std::vector<uint64_t> row_start;
-  MiniBlockValues values;
-  std::optional<PageDictionary> dictionary;
-
-  size_t num_chunks() const { return row_start.size() - 1; }
-
-  size_t MemoryUse() const override {
-    return sizeof(*this) + (byte_start.capacity() + row_start.capacity()) * sizeof(uint64_t) +
-           (dictionary ? dictionary->MemoryUse() : 0);
-  }
+// Definition levels of the values of a chunk from value `first` on; null if all are 0.
+struct ValueLevels {
+  const uint16_t* levels = nullptr;
+  uint64_t first = 0;
 };
 
-// The table of chunks: a word of 16 or 32 bits each.
-template <typename Word>
-Status DecodeChunkTable(std::string_view words, uint64_t data_size, uint64_t num_rows,
-                        MiniBlockState* state) {
-  const size_t count = words.size() / sizeof(Word);
-  state->byte_start.resize(count + 1);
-  state->row_start.resize(count + 1);
-  uint64_t bytes = 0;
-  uint64_t rows = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const Word word = LoadLittle<Word>(words.data() + i * sizeof(Word));
-    const unsigned log_values = word & 15;
-    bytes += ((static_cast<uint64_t>(word) >> 4) + 1) * kChunkAlignment;
-    // The last chunk holds what is left. Its logarithm is 0, but some writers tell it where they
-    // can.
-    if (i + 1 < count || log_values != 0) {
-      rows += uint64_t{1} << log_values;
-    } else if (rows <= num_rows && num_rows - rows <= kMaxChunkValues) {
-      rows = num_rows;
-    } else {
-      return Error(ErrorCode::kCorrupt, "last chunk starts at row {} of {}", rows, num_rows);
-    }
-    if (rows > num_rows || bytes > data_size) {
-      return Error(ErrorCode::kCorrupt, "chunk {} ends at byte {} of {} and row {} of {}", i, bytes,
-                   data_size, rows, num_rows);
-    }
-    state->byte_start[i + 1] = bytes;
-    state->row_start[i + 1] = rows;
-  }
-  if (rows != num_rows) {
-    return Error(ErrorCode::kCorrupt, "chunks hold {} rows of {}", rows, num_rows);
-  }
-  return Status::OK();
-}
+// A chunk taken apart.
+struct ChunkParts {
+  uint64_t num_levels = 0;
+  std::string_view repetition;
+  std::string_view levels;
+  std::array<std::string_view, kMaxChunkBuffers> values;
+};
 
 class MiniBlockDecoder : public PageDecoder {
  public:
@@ -92,31 +49,46 @@ class MiniBlockDecoder : public PageDecoder {
   };
 
   Result<std::shared_ptr<const MiniBlockState>> MakeState(const RangeReads& reads) const;
-  Status DecodeChunk(std::string_view chunk, uint64_t total, DecodeScratch* scratch,
+  Result<ChunkParts> TakeApart(std::string_view chunk) const;
+  Status DecodeChunk(size_t index, std::string_view chunk, DecodeScratch* scratch,
                      LeafBuilder* builder) const;
+  // Appends the validity of the values in scratch->ranges.
+  Result<ValueLevels> AppendLevels(const ChunkParts& parts, uint64_t total, DecodeScratch* scratch,
+                                   LeafBuilder* builder) const;
+  // The same for a chunk of lists: sets scratch->ranges to the values of the wanted rows.
+  Result<ValueLevels> AppendLists(size_t index, const ChunkParts& parts, uint64_t total,
+                                  DecodeScratch* scratch, LeafBuilder* builder) const;
   Status AppendDictionary(std::span<const std::string_view> buffers, uint64_t total,
-                          const uint16_t* levels, DecodeScratch* scratch,
+                          const ValueLevels& levels, DecodeScratch* scratch,
                           LeafBuilder* builder) const;
 
   PageTask task_;
   const pb::MiniBlockLayout& layout_;
   std::shared_ptr<const MiniBlockState> state_;
+  // The page's dictionary, in an Arrow dictionary column: the number of each value in the column's.
+  const std::vector<uint32_t>* dictionary_numbers_ = nullptr;
   size_t words_read_ = 0;
   size_t dictionary_read_ = 0;
+  size_t rows_read_ = 0;
   // Set if the page is read whole together with its table of chunks.
   std::optional<size_t> early_read_;
   std::vector<WantedChunk> chunks_;
 };
 
 Status MiniBlockDecoder::CheckLayout() const {
-  if (layout_.has_rep_compression() || layout_.repetition_index_depth() != 0) {
-    return Error(ErrorCode::kUnsupported, "pages of lists are not read");
+  const bool has_lists = task_.levels.has_lists();
+  if (layout_.has_rep_compression() != has_lists ||
+      layout_.repetition_index_depth() != (has_lists ? 1u : 0u)) {
+    return Error(ErrorCode::kCorrupt,
+                 "mini-block page of {} lists {} repetition levels and an index of depth {}",
+                 task_.levels.max_repetition(), layout_.has_rep_compression() ? "has" : "lacks",
+                 layout_.repetition_index_depth());
   }
-  if (layout_.num_items() != task_.page->num_rows) {
+  if (!has_lists && layout_.num_items() != task_.page->num_rows) {
     return Error(ErrorCode::kCorrupt, "mini-block page of {} rows has {} values",
                  task_.page->num_rows, layout_.num_items());
   }
-  const size_t buffers = layout_.has_dictionary() ? 3 : 2;
+  const size_t buffers = 2u + (layout_.has_dictionary() ? 1 : 0) + (has_lists ? 1 : 0);
   if (task_.page->buffers.size() != buffers) {
     return Error(ErrorCode::kCorrupt, "mini-block page has {} buffers, not {}",
                  task_.page->buffers.size(), buffers);
@@ -129,6 +101,9 @@ Status MiniBlockDecoder::CheckLayout() const {
     return Error(ErrorCode::kCorrupt, "mini-block table of chunks has {} bytes",
                  task_.page->buffers[0].length);
   }
+  if (task_.type.kind == LeafType::Kind::kDictionary && !layout_.has_dictionary()) {
+    return Error(ErrorCode::kCorrupt, "page of a dictionary column without a dictionary");
+  }
   return Status::OK();
 }
 
@@ -139,6 +114,7 @@ Status MiniBlockDecoder::PlanState(std::shared_ptr<const PageState> cached, Rang
   }
   words_read_ = reads->Add(task_.page->buffers[0]);
   if (layout_.has_dictionary()) dictionary_read_ = reads->Add(task_.page->buffers[2]);
+  if (task_.levels.has_lists()) rows_read_ = reads->Add(task_.page->buffers.back());
   if (task_.whole_page()) early_read_ = reads->Add(task_.page->buffers[1]);
   return Status::OK();
 }
@@ -146,19 +122,21 @@ Status MiniBlockDecoder::PlanState(std::shared_ptr<const PageState> cached, Rang
 Result<std::shared_ptr<const MiniBlockState>> MiniBlockDecoder::MakeState(
     const RangeReads& reads) const {
   auto state = std::make_shared<MiniBlockState>(task_.type);
-  const std::string_view words = reads.Get(words_read_);
-  const uint64_t data_size = task_.page->buffers[1].length;
-  ARROW_RETURN_NOT_OK(
-      layout_.has_large_chunk()
-          ? DecodeChunkTable<uint32_t>(words, data_size, task_.page->num_rows, state.get())
-          : DecodeChunkTable<uint16_t>(words, data_size, task_.page->num_rows, state.get()));
+  ARROW_RETURN_NOT_OK(state->SetChunks(reads.Get(words_read_), layout_.has_large_chunk(),
+                                       task_.page->buffers[1].length, layout_.num_items()));
+  if (task_.levels.has_lists()) {
+    ARROW_RETURN_NOT_OK(state->SetRows(reads.Get(rows_read_), task_.page->num_rows));
+  }
   if (layout_.has_dictionary()) {
-    ARROW_ASSIGN_OR_RAISE(state->values, MiniBlockValues::ForIndices(layout_.value_compression(),
-                                                                     layout_.num_buffers()));
+    const bool is_column = task_.type.kind == LeafType::Kind::kDictionary;
+    ARROW_ASSIGN_OR_RAISE(state->values, MiniBlockValues::ForIndices(
+                                             layout_.value_compression(), layout_.num_buffers(),
+                                             is_column ? task_.type.item_bits : 32));
     ARROW_ASSIGN_OR_RAISE(
         state->dictionary,
         PageDictionary::DecodeFrom(layout_.dictionary(), reads.Get(dictionary_read_),
-                                   layout_.num_dictionary_items(), task_.type, task_.pool));
+                                   layout_.num_dictionary_items(),
+                                   is_column ? task_.type.value_type() : task_.type, task_.pool));
   } else {
     ARROW_ASSIGN_OR_RAISE(state->values, MiniBlockValues::From(layout_.value_compression(),
                                                                task_.type, layout_.num_buffers()));
@@ -170,17 +148,8 @@ Status MiniBlockDecoder::PlanData(const RangeReads& state, RangeReads* reads) {
   if (state_ == nullptr) {
     ARROW_ASSIGN_OR_RAISE(state_, MakeState(state));
   }
-  const std::vector<uint64_t>& row_start = state_->row_start;
   const std::vector<uint64_t>& byte_start = state_->byte_start;
-  std::vector<size_t> wanted;
-  for (const RowRange& range : task_.rows.ranges()) {
-    size_t chunk = static_cast<size_t>(
-        std::upper_bound(row_start.begin(), row_start.end(), range.start) - row_start.begin() - 1);
-    if (!wanted.empty()) chunk = std::max(chunk, wanted.back() + 1);
-    for (; chunk < state_->num_chunks() && row_start[chunk] < range.end(); ++chunk) {
-      wanted.push_back(chunk);
-    }
-  }
+  const std::vector<size_t> wanted = state_->ChunksOf(task_.rows.ranges());
   chunks_.reserve(wanted.size());
   for (size_t i = 0; i < wanted.size();) {
     if (early_read_) {
@@ -201,7 +170,7 @@ Status MiniBlockDecoder::PlanData(const RangeReads& state, RangeReads* reads) {
 
 Status MiniBlockDecoder::Decode(const RangeReads& state, const RangeReads& data,
                                 DecodeScratch* scratch, LeafBuilder* builder) {
-  const uint64_t first_row = builder->rows();
+  const uint64_t first_value = builder->rows();
   if (task_.type.kind == LeafType::Kind::kVariable && !state_->dictionary) {
     uint64_t bytes = 0;
     for (const WantedChunk& chunk : chunks_) {
@@ -209,102 +178,200 @@ Status MiniBlockDecoder::Decode(const RangeReads& state, const RangeReads& data,
     }
     ARROW_RETURN_NOT_OK(builder->ReserveBytes(std::min<uint64_t>(bytes, 1 << 30)));
   }
+  if (task_.type.kind == LeafType::Kind::kDictionary) {
+    ARROW_ASSIGN_OR_RAISE(dictionary_numbers_, builder->dictionary().Add(*state_->dictionary));
+  }
   const std::span<const RowRange> ranges = task_.rows.ranges();
   size_t next_range = 0;
   for (const WantedChunk& chunk : chunks_) {
-    const uint64_t begin = state_->row_start[chunk.index];
-    const uint64_t end = state_->row_start[chunk.index + 1];
-    scratch->ranges.clear();
-    for (; next_range < ranges.size() && ranges[next_range].start < end; ++next_range) {
-      const uint64_t from = std::max(ranges[next_range].start, begin);
-      const uint64_t to = std::min(ranges[next_range].end(), end);
-      scratch->ranges.push_back({from - begin, to - from});
-      if (ranges[next_range].end() > end) break;
+    if (!state_->has_lists()) {
+      const uint64_t begin = state_->value_start[chunk.index];
+      const uint64_t end = state_->value_start[chunk.index + 1];
+      scratch->ranges.clear();
+      for (; next_range < ranges.size() && ranges[next_range].start < end; ++next_range) {
+        const uint64_t from = std::max(ranges[next_range].start, begin);
+        const uint64_t to = std::min(ranges[next_range].end(), end);
+        scratch->ranges.push_back({from - begin, to - from});
+        if (ranges[next_range].end() > end) break;
+      }
     }
     const std::string_view bytes = (early_read_ ? state : data).Get(chunk.number);
     const uint64_t size = state_->byte_start[chunk.index + 1] - state_->byte_start[chunk.index];
     ARROW_RETURN_NOT_OK(
-        WithContext(DecodeChunk({bytes.data() + chunk.offset, size}, end - begin, scratch, builder),
+        WithContext(DecodeChunk(chunk.index, {bytes.data() + chunk.offset, size}, scratch, builder),
                     fmt::format("chunk {}", chunk.index)));
   }
   // Strings of a dictionary were checked with it.
   if (!task_.type.is_text || state_->dictionary) return Status::OK();
-  return builder->CheckText(first_row);
+  return builder->CheckText(first_value);
 }
 
-Status MiniBlockDecoder::DecodeChunk(std::string_view chunk, uint64_t total, DecodeScratch* scratch,
-                                     LeafBuilder* builder) const {
+// u16 number of levels | u16 size of the repetition levels | u16 size of the definition levels |
+// u16 or u32 size of each value buffer | the parts in this order, each at a multiple of 8.
+Result<ChunkParts> MiniBlockDecoder::TakeApart(std::string_view chunk) const {
+  const bool has_repetition = layout_.has_rep_compression();
   const bool has_levels = layout_.has_def_compression();
   const size_t size_width = layout_.has_large_chunk() ? 4 : 2;
   const size_t num_buffers = state_->values.num_buffers();
-  const size_t header = 2 + (has_levels ? 2 : 0) + num_buffers * size_width;
+  const size_t header =
+      2 + (has_repetition ? 2 : 0) + (has_levels ? 2 : 0) + num_buffers * size_width;
   if (chunk.size() < header) {
     return Error(ErrorCode::kCorrupt, "it has {} bytes, its header alone {}", chunk.size(), header);
   }
-  std::array<std::string_view, kMaxChunkBuffers + 1> parts;
-  size_t num_parts = 0;
+  ChunkParts parts;
+  parts.num_levels = LoadLittle<uint16_t>(chunk.data());
   uint64_t at = RoundUp(header, kChunkAlignment);
-  const auto take_part = [&](uint64_t size) {
+  const auto take = [&](uint64_t size, std::string_view* part) {
     if (!RangeFits(at, size, chunk.size())) {
-      return Error(ErrorCode::kCorrupt, "part {} has {} bytes at {} of {}", num_parts, size, at,
-                   chunk.size());
+      return Error(ErrorCode::kCorrupt, "a part has {} bytes at {} of {}", size, at, chunk.size());
     }
-    parts[num_parts++] = chunk.substr(at, size);
+    *part = chunk.substr(at, size);
     at += RoundUp(size, kChunkAlignment);
     return Status::OK();
   };
   const char* sizes = chunk.data() + 2;
+  if (has_repetition) {
+    ARROW_RETURN_NOT_OK(take(LoadLittle<uint16_t>(sizes), &parts.repetition));
+    sizes += 2;
+  }
   if (has_levels) {
-    ARROW_RETURN_NOT_OK(take_part(LoadLittle<uint16_t>(sizes)));
+    ARROW_RETURN_NOT_OK(take(LoadLittle<uint16_t>(sizes), &parts.levels));
     sizes += 2;
   }
   for (size_t i = 0; i < num_buffers; ++i, sizes += size_width) {
     ARROW_RETURN_NOT_OK(
-        take_part(size_width == 4 ? LoadLittle<uint32_t>(sizes) : LoadLittle<uint16_t>(sizes)));
+        take(size_width == 4 ? LoadLittle<uint32_t>(sizes) : LoadLittle<uint16_t>(sizes),
+             &parts.values[i]));
   }
+  return parts;
+}
 
-  const std::vector<RowRange>& ranges = scratch->ranges;
-  const uint16_t* levels = nullptr;
-  if (has_levels) {
-    const uint16_t num_levels = LoadLittle<uint16_t>(chunk.data());
-    if (num_levels != total) {
-      return Error(ErrorCode::kCorrupt, "it has {} levels for {} values", num_levels, total);
-    }
-    const uint64_t from = ranges.front().start;
-    const uint64_t count = ranges.back().end() - from;
-    scratch->levels.resize(count);
-    ARROW_RETURN_NOT_OK(WithContext(
-        DecodeFixedBlock(layout_.def_compression(), parts[0], total, from, count, 16, task_.pool,
-                         reinterpret_cast<uint8_t*>(scratch->levels.data())),
-        "levels"));
-    levels = scratch->levels.data();
-    for (const RowRange& range : ranges) {
-      ARROW_RETURN_NOT_OK(task_.levels.Append(levels + (range.start - from), range.count, builder));
-    }
+Status MiniBlockDecoder::DecodeChunk(size_t index, std::string_view chunk, DecodeScratch* scratch,
+                                     LeafBuilder* builder) const {
+  const uint64_t total = state_->value_start[index + 1] - state_->value_start[index];
+  ARROW_ASSIGN_OR_RAISE(ChunkParts parts, TakeApart(chunk));
+  ValueLevels levels;
+  if (state_->has_lists()) {
+    ARROW_ASSIGN_OR_RAISE(levels, AppendLists(index, parts, total, scratch, builder));
   } else {
+    ARROW_ASSIGN_OR_RAISE(levels, AppendLevels(parts, total, scratch, builder));
+  }
+  if (scratch->ranges.empty()) return Status::OK();
+  const std::span<std::string_view> buffers(parts.values.data(), state_->values.num_buffers());
+  ARROW_RETURN_NOT_OK(state_->values.Decompress(total, buffers, scratch));
+  if (state_->dictionary) return AppendDictionary(buffers, total, levels, scratch, builder);
+  return state_->values.Append(buffers, total, scratch->ranges, scratch, builder);
+}
+
+Result<ValueLevels> MiniBlockDecoder::AppendLevels(const ChunkParts& parts, uint64_t total,
+                                                   DecodeScratch* scratch,
+                                                   LeafBuilder* builder) const {
+  const std::vector<RowRange>& ranges = scratch->ranges;
+  if (!layout_.has_def_compression()) {
     for (const RowRange& range : ranges) {
       ARROW_RETURN_NOT_OK(task_.levels.AppendAllSame(0, range.count, builder));
     }
+    return ValueLevels();
   }
-  const std::span<std::string_view> buffers(parts.data() + (has_levels ? 1 : 0), num_buffers);
-  ARROW_RETURN_NOT_OK(state_->values.Decompress(total, buffers, scratch));
-  if (state_->dictionary) return AppendDictionary(buffers, total, levels, scratch, builder);
-  return state_->values.Append(buffers, total, ranges, scratch, builder);
+  if (parts.num_levels != total) {
+    return Error(ErrorCode::kCorrupt, "it has {} levels for {} values", parts.num_levels, total);
+  }
+  const uint64_t from = ranges.front().start;
+  const uint64_t count = ranges.back().end() - from;
+  scratch->levels.resize(count);
+  ARROW_RETURN_NOT_OK(
+      WithContext(DecodeFixedBlock(layout_.def_compression(), parts.levels, total, from, count, 16,
+                                   task_.pool, reinterpret_cast<uint8_t*>(scratch->levels.data())),
+                  "levels"));
+  const uint16_t* const levels = scratch->levels.data();
+  for (const RowRange& range : ranges) {
+    ARROW_RETURN_NOT_OK(task_.levels.Append(levels + (range.start - from), range.count, builder));
+  }
+  return ValueLevels{levels, from};
+}
+
+Result<ValueLevels> MiniBlockDecoder::AppendLists(size_t index, const ChunkParts& parts,
+                                                  uint64_t total, DecodeScratch* scratch,
+                                                  LeafBuilder* builder) const {
+  const uint64_t count = parts.num_levels;
+  const LevelScheme& scheme = task_.levels;
+  const auto decode = [&](const pb::CompressiveEncoding& encoding, std::string_view bytes,
+                          std::string_view what, std::vector<uint16_t>* out) {
+    out->resize(count);
+    return WithContext(DecodeFixedBlock(encoding, bytes, count, 0, count, 16, task_.pool,
+                                        reinterpret_cast<uint8_t*>(out->data())),
+                       std::string(what));
+  };
+  ARROW_RETURN_NOT_OK(decode(layout_.rep_compression(), parts.repetition, "repetition levels",
+                             &scratch->repetition));
+  const uint16_t* const repetition = scratch->repetition.data();
+  const uint16_t* levels = nullptr;
+  const uint16_t* visible = nullptr;
+  uint64_t num_values = count;
+  if (layout_.has_def_compression()) {
+    ARROW_RETURN_NOT_OK(
+        decode(layout_.def_compression(), parts.levels, "definition levels", &scratch->levels));
+    levels = scratch->levels.data();
+    ARROW_ASSIGN_OR_RAISE(visible, scheme.Visible(levels, count, &scratch->visible, &num_values));
+  }
+  if (num_values != total || count == 0) {
+    return Error(ErrorCode::kCorrupt, "it has levels for {} values, not {}", num_values, total);
+  }
+  // The first entry begins a row unless the chunk before said that its last row goes on.
+  const bool begins = repetition[0] == scheme.max_repetition();
+  if (begins == (index > 0 && state_->goes_on[index - 1])) {
+    return Error(ErrorCode::kCorrupt, "the repetition index is wrong about where rows begin");
+  }
+  scratch->entries.clear();
+  SelectEntries(repetition, count, scheme.max_repetition(), state_->rows_ended[index],
+                task_.rows.ranges(), &scratch->entries);
+  scratch->ranges.clear();
+  uint64_t entry = 0;
+  uint64_t value = 0;
+  const auto skip_to = [&](uint64_t end) {
+    if (levels == nullptr || num_values == count) {
+      value += end - entry;
+    } else {
+      for (uint64_t i = entry; i < end; ++i) value += levels[i] <= scheme.max_visible() ? 1 : 0;
+    }
+    entry = end;
+  };
+  for (const RowRange& entries : scratch->entries) {
+    skip_to(entries.start);
+    const uint64_t first = value;
+    skip_to(entries.end());
+    ARROW_RETURN_NOT_OK(scheme.AppendLists(repetition + entries.start,
+                                           levels == nullptr ? nullptr : levels + entries.start,
+                                           entries.count, builder));
+    if (value == first) continue;
+    scratch->ranges.push_back({first, value - first});
+    ARROW_RETURN_NOT_OK(visible == nullptr
+                            ? scheme.AppendAllSame(0, value - first, builder)
+                            : scheme.Append(visible + first, value - first, builder));
+  }
+  uint64_t wanted = 0;
+  for (const RowRange& range : scratch->ranges) wanted += range.count;
+  ARROW_RETURN_NOT_OK(builder->ReserveValues(wanted));
+  return ValueLevels{visible, 0};
 }
 
 Status MiniBlockDecoder::AppendDictionary(std::span<const std::string_view> buffers, uint64_t total,
-                                          const uint16_t* levels, DecodeScratch* scratch,
+                                          const ValueLevels& levels, DecodeScratch* scratch,
                                           LeafBuilder* builder) const {
   const uint64_t from = scratch->ranges.front().start;
   const uint64_t count = scratch->ranges.back().end() - from;
   scratch->indices.resize(count);
   uint32_t* const indices = scratch->indices.data();
-  ARROW_RETURN_NOT_OK(
-      state_->values.DecodeWords(buffers, total, from, count, reinterpret_cast<uint8_t*>(indices)));
+  ARROW_RETURN_NOT_OK(state_->values.DecodeIndices(buffers, total, from, count, scratch, indices));
   for (const RowRange& range : scratch->ranges) {
     const uint64_t skip = range.start - from;
-    ARROW_RETURN_NOT_OK(state_->dictionary->Append(
-        indices + skip, levels == nullptr ? nullptr : levels + skip, range.count, builder));
+    const uint16_t* const own_levels =
+        levels.levels == nullptr ? nullptr : levels.levels + (range.start - levels.first);
+    ARROW_RETURN_NOT_OK(
+        dictionary_numbers_ == nullptr
+            ? state_->dictionary->Append(indices + skip, own_levels, range.count, builder)
+            : state_->dictionary->AppendKeys(indices + skip, own_levels, range.count,
+                                             *dictionary_numbers_, builder));
   }
   return Status::OK();
 }

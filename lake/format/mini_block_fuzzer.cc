@@ -2,6 +2,9 @@
 // Covers: lake/format/mini_block_values_internal.cc
 // Covers: lake/format/dictionary_internal.cc
 // Covers: lake/format/general_compression.cc
+// Covers: lake/format/mini_block_state_internal.cc
+// Covers: lake/format/level_scheme_internal.cc
+// Covers: lake/format/nesting_builder.cc
 #include <cstddef>
 #include <cstdint>
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+
+#include <arrow/type.h>
 
 #include "lake/base/checked.h"
 #include "lake/format/bitpacking.h"
@@ -27,6 +30,7 @@ Status Refuse(const pb::CompressiveEncoding& encoding, const LeafType& type) {
                EncodingName(encoding),
                type.kind == LeafType::Kind::kVariable ? "strings"
                : type.kind == LeafType::Kind::kList   ? "lists"
+               : type.is_packed()                     ? "packed structs"
                                                       : fmt::format("{} bits", type.item_bits));
 }
 
@@ -114,6 +118,13 @@ Result<MiniBlockValues> MiniBlockValues::From(const pb::CompressiveEncoding& enc
     case LeafType::Kind::kVariable:
       ARROW_RETURN_NOT_OK(values.SetVariable(*inner));
       break;
+    case LeafType::Kind::kPacked:
+    case LeafType::Kind::kBlob:
+      ARROW_RETURN_NOT_OK(values.SetPacked(*inner));
+      break;
+    case LeafType::Kind::kDictionary:
+    case LeafType::Kind::kNothing:
+      return Refuse(*inner, type);
   }
   if (num_buffers != values.num_buffers_) {
     return Error(ErrorCode::kCorrupt, "chunks of {} have {} value buffers, not {}",
@@ -123,9 +134,9 @@ Result<MiniBlockValues> MiniBlockValues::From(const pb::CompressiveEncoding& enc
 }
 
 Result<MiniBlockValues> MiniBlockValues::ForIndices(const pb::CompressiveEncoding& encoding,
-                                                    uint64_t num_buffers) {
+                                                    uint64_t num_buffers, uint32_t bits) {
   LeafType type;
-  type.item_bits = 32;
+  type.item_bits = bits;
   return From(encoding, type, num_buffers);
 }
 
@@ -157,22 +168,46 @@ Status MiniBlockValues::SetFixed(const pb::CompressiveEncoding& encoding) {
 }
 
 Status MiniBlockValues::SetList(const pb::CompressiveEncoding& encoding) {
-  if (!encoding.has_fixed_size_list()) return Refuse(encoding, type_);
-  const pb::FixedSizeList& list = encoding.fixed_size_list();
-  if (list.items_per_value() != type_.list_size) {
-    return Error(ErrorCode::kCorrupt, "lists have {} items, not {}", list.items_per_value(),
-                 type_.list_size);
+  const pb::CompressiveEncoding* items = &encoding;
+  num_buffers_ = 1;
+  for (const uint32_t list_size : type_.list_sizes) {
+    if (!items->has_fixed_size_list()) return Refuse(encoding, type_);
+    const pb::FixedSizeList& list = items->fixed_size_list();
+    if (list.items_per_value() != list_size) {
+      return Error(ErrorCode::kCorrupt, "lists have {} items, not {}", list.items_per_value(),
+                   list_size);
+    }
+    item_validity_.push_back(list.has_validity());
+    num_buffers_ += list.has_validity() ? 1 : 0;
+    items = &list.values();
   }
-  item_validity_ = list.has_validity();
-  num_buffers_ = item_validity_ ? 2 : 1;
-  if (list.values().has_constant() && !list.values().constant().has_value() && item_validity_) {
+  if (items->has_constant() && !items->constant().has_value() && item_validity_.back()) {
     // All items are null.
     codec_ = Codec::kZeros;
-    num_buffers_ = 1;
+    --num_buffers_;
     return Status::OK();
   }
   codec_ = Codec::kFlat;
-  return ExpectFlat(list.values(), type_.item_bits, "list items");
+  return ExpectFlat(*items, type_.item_bits, "list items");
+}
+
+Status MiniBlockValues::SetPacked(const pb::CompressiveEncoding& encoding) {
+  if (!encoding.has_packed_struct()) return Refuse(encoding, type_);
+  const pb::PackedStruct& packed = encoding.packed_struct();
+  uint64_t bits = 0;
+  bool fits = packed.bits_per_value_size() == static_cast<int>(type_.parts.size());
+  for (int i = 0; fits && i < packed.bits_per_value_size(); ++i) {
+    const LeafType& part = type_.parts[i];
+    fits = part.kind != LeafType::Kind::kVariable && packed.bits_per_value(i) == part.value_bits();
+    bits += part.value_bits();
+  }
+  if (!fits) {
+    return Error(ErrorCode::kCorrupt, "packed struct has other parts than its type, {}",
+                 type_.type->ToString());
+  }
+  codec_ = Codec::kFlat;
+  packed_width_ = bits / 8;
+  return ExpectFlat(packed.values(), bits, "rows of a packed struct");
 }
 
 Status MiniBlockValues::SetVariable(const pb::CompressiveEncoding& encoding) {
@@ -194,7 +229,8 @@ Status MiniBlockValues::Decompress(uint64_t total, std::span<std::string_view> b
   if (!general_) return Status::OK();
   uint64_t max_size = kMaxDecompressedChunk;
   if (codec_ == Codec::kFlat || codec_ == Codec::kByteStreamSplit) {
-    max_size = CheckedMul(total, type_.value_bits()).value_or(max_size) / 8 + 8;
+    const uint64_t bits = type_.is_packed() ? packed_width_ * 8 : type_.value_bits();
+    max_size = CheckedMul(total, bits).value_or(max_size) / 8 + 8;
   }
   ARROW_ASSIGN_OR_RAISE(
       const CompressedBuffer compressed,
@@ -236,6 +272,36 @@ Status MiniBlockValues::DecodeWords(std::span<const std::string_view> buffers, u
     default:
       return decode(uint64_t{});
   }
+}
+
+Status MiniBlockValues::DecodeIndices(std::span<const std::string_view> buffers, uint64_t total,
+                                      uint64_t from, uint64_t count, DecodeScratch* scratch,
+                                      uint32_t* out) const {
+  if (type_.item_bits == 32) {
+    return DecodeWords(buffers, total, from, count, reinterpret_cast<uint8_t*>(out));
+  }
+  scratch->words.resize(count * (type_.item_bits / 8));
+  uint8_t* const words = scratch->words.data();
+  ARROW_RETURN_NOT_OK(DecodeWords(buffers, total, from, count, words));
+  const auto widen = [&](auto word) {
+    using T = decltype(word);
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t index = LoadLittle<T>(reinterpret_cast<const char*>(words) + i * sizeof(T));
+      out[i] =
+          static_cast<uint32_t>(std::min<uint64_t>(index, std::numeric_limits<uint32_t>::max()));
+    }
+  };
+  switch (type_.item_bits) {
+    case 8:
+      widen(uint8_t{});
+      break;
+    case 16:
+      widen(uint16_t{});
+      break;
+    default:
+      widen(uint64_t{});
+  }
+  return Status::OK();
 }
 
 Status MiniBlockValues::AppendFixed(std::span<const std::string_view> buffers, uint64_t total,
@@ -322,24 +388,61 @@ Status MiniBlockValues::AppendVariable(std::string_view buffer, uint64_t total,
   return Status::OK();
 }
 
+Status MiniBlockValues::AppendItemValidity(std::span<const std::string_view> buffers,
+                                           uint64_t total, std::span<const RowRange> ranges,
+                                           LeafBuilder* builder) const {
+  uint64_t items = 1;
+  size_t next_buffer = 0;
+  for (size_t level = 0; level < item_validity_.size(); ++level) {
+    items *= type_.list_sizes[level];
+    ValidityBuilder& validity = builder->item_validity(level);
+    if (!item_validity_[level]) {
+      for (const RowRange& range : ranges) {
+        ARROW_RETURN_NOT_OK(validity.AppendValid(range.count * items));
+      }
+      continue;
+    }
+    const std::string_view bitmap = buffers[next_buffer++];
+    const auto bits = CheckedMul<uint64_t>(total, items);
+    if (!bits || CeilDiv<uint64_t>(*bits, 8) > bitmap.size()) {
+      return TooShort("item validity", bitmap.size(), total);
+    }
+    for (const RowRange& range : ranges) {
+      ARROW_RETURN_NOT_OK(
+          validity.AppendBits(Bytes(bitmap), range.start * items, range.count * items));
+    }
+  }
+  return Status::OK();
+}
+
+// Rows one behind the other, each its parts in order.
+Status MiniBlockValues::AppendPacked(std::string_view rows, uint64_t total,
+                                     std::span<const RowRange> ranges, LeafBuilder* builder) const {
+  if (rows.size() / packed_width_ < total) return TooShort("PackedStruct", rows.size(), total);
+  uint64_t offset = 0;
+  for (LeafBuilder& part : builder->parts()) {
+    const uint64_t width = part.type().value_bits() / 8;
+    for (const RowRange& range : ranges) {
+      const char* from = rows.data() + range.start * packed_width_ + offset;
+      uint8_t* to = part.AppendFixed(range.count);
+      for (uint64_t i = 0; i < range.count; ++i, from += packed_width_, to += width) {
+        std::memcpy(to, from, width);
+      }
+      ARROW_RETURN_NOT_OK(part.AppendItemsValid(range.count));
+      ARROW_RETURN_NOT_OK(part.validity().AppendValid(range.count));
+    }
+    offset += width;
+  }
+  for (const RowRange& range : ranges) builder->CommitParts(range.count);
+  return Status::OK();
+}
+
 Status MiniBlockValues::Append(std::span<const std::string_view> buffers, uint64_t total,
                                std::span<const RowRange> ranges, DecodeScratch* scratch,
                                LeafBuilder* builder) const {
+  if (type_.is_packed()) return AppendPacked(buffers[0], total, ranges, builder);
   if (type_.kind != LeafType::Kind::kVariable) {
-    if (item_validity_) {
-      const auto bits = CheckedMul<uint64_t>(total, type_.list_size);
-      if (!bits || CeilDiv<uint64_t>(*bits, 8) > buffers[0].size()) {
-        return TooShort("item validity", buffers[0].size(), total);
-      }
-      for (const RowRange& range : ranges) {
-        ARROW_RETURN_NOT_OK(builder->item_validity().AppendBits(
-            Bytes(buffers[0]), range.start * type_.list_size, range.count * type_.list_size));
-      }
-    } else if (type_.kind == LeafType::Kind::kList) {
-      for (const RowRange& range : ranges) {
-        builder->item_validity().AppendValid(range.count * type_.list_size);
-      }
-    }
+    ARROW_RETURN_NOT_OK(AppendItemValidity(buffers, total, ranges, builder));
     return AppendFixed(buffers, total, ranges, scratch, builder);
   }
   for (const RowRange& range : ranges) {

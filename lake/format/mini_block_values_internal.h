@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "lake/base/error.h"
 #include "lake/format/encodings.pb.h"
@@ -15,7 +16,7 @@
 namespace lake::format {
 
 /// The most value buffers that a mini-block chunk has in an encoding that is read.
-inline constexpr size_t kMaxChunkBuffers = 4;
+inline constexpr size_t kMaxChunkBuffers = 8;
 
 /// How the values of a page's mini-block chunks are encoded, taken from the message once per page.
 /// Immutable after From.
@@ -25,9 +26,9 @@ class MiniBlockValues {
   /// contradicts the type or `num_buffers`.
   static Result<MiniBlockValues> From(const pb::CompressiveEncoding& encoding, const LeafType& type,
                                       uint64_t num_buffers);
-  /// The same for the indices of a dictionary page.
+  /// The same for the indices of a dictionary page, words of `bits`.
   static Result<MiniBlockValues> ForIndices(const pb::CompressiveEncoding& encoding,
-                                            uint64_t num_buffers);
+                                            uint64_t num_buffers, uint32_t bits);
 
   size_t num_buffers() const { return num_buffers_; }
   size_t MemoryUse() const { return sizeof(*this); }
@@ -43,6 +44,11 @@ class MiniBlockValues {
                 std::span<const RowRange> ranges, DecodeScratch* scratch,
                 LeafBuilder* builder) const;
 
+  /// Values [from, from + count) of a chunk of `total` indices; one that does not fit becomes the
+  /// largest number.
+  Status DecodeIndices(std::span<const std::string_view> buffers, uint64_t total, uint64_t from,
+                       uint64_t count, DecodeScratch* scratch, uint32_t* out) const;
+
   /// Words of at most 64 bits: values [from, from + count) of a chunk of `total` to `out`.
   Status DecodeWords(std::span<const std::string_view> buffers, uint64_t total, uint64_t from,
                      uint64_t count, uint8_t* out) const;
@@ -53,6 +59,11 @@ class MiniBlockValues {
   Status SetFixed(const pb::CompressiveEncoding& encoding);
   Status SetList(const pb::CompressiveEncoding& encoding);
   Status SetVariable(const pb::CompressiveEncoding& encoding);
+  Status SetPacked(const pb::CompressiveEncoding& encoding);
+  Status AppendItemValidity(std::span<const std::string_view> buffers, uint64_t total,
+                            std::span<const RowRange> ranges, LeafBuilder* builder) const;
+  Status AppendPacked(std::string_view rows, uint64_t total, std::span<const RowRange> ranges,
+                      LeafBuilder* builder) const;
   Status AppendFixed(std::span<const std::string_view> buffers, uint64_t total,
                      std::span<const RowRange> ranges, DecodeScratch* scratch,
                      LeafBuilder* builder) const;
@@ -63,8 +74,10 @@ class MiniBlockValues {
   LeafType type_;
   Codec codec_ = Codec::kFlat;
   std::optional<GeneralCodec> general_;
-  // A bitmap over the items comes before the values.
-  bool item_validity_ = false;
+  // By level of lists from the outside in: a bitmap over the items comes before the values.
+  std::vector<bool> item_validity_;
+  // Bytes of a row of a packed struct.
+  uint64_t packed_width_ = 0;
   // Of the stored offsets.
   uint32_t stored_offset_bits_ = 0;
   size_t num_buffers_ = 1;

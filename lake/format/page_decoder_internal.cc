@@ -29,12 +29,15 @@ std::string_view RangeReads::Get(size_t number) const {
   return {reinterpret_cast<const char*>(buffer.data()), static_cast<size_t>(buffer.size())};
 }
 
-Result<std::unique_ptr<PageDecoder>> MakePageDecoder(PageTask task, bool in_struct) {
+Result<std::unique_ptr<PageDecoder>> MakePageDecoder(PageTask task, const Nesting& nesting) {
   const pb::PageLayout& layout = task.page->layout;
   const auto set_levels = [&](const google::protobuf::RepeatedField<int>& layers) {
-    ARROW_ASSIGN_OR_RAISE(task.levels, LevelScheme::From(layers, in_struct));
+    ARROW_ASSIGN_OR_RAISE(task.levels, LevelScheme::From(layers, nesting));
     return Status::OK();
   };
+  if ((task.type.kind == LeafType::Kind::kBlob) != layout.has_blob()) {
+    return Error(ErrorCode::kCorrupt, "page of a blob layout and its column do not go together");
+  }
   switch (layout.layout_case()) {
     case pb::PageLayout::kMiniBlock:
       ARROW_RETURN_NOT_OK(set_levels(layout.mini_block().layers()));
@@ -46,7 +49,8 @@ Result<std::unique_ptr<PageDecoder>> MakePageDecoder(PageTask task, bool in_stru
       ARROW_RETURN_NOT_OK(set_levels(layout.constant().layers()));
       return MakeConstantDecoder(std::move(task));
     case pb::PageLayout::kBlob:
-      return Error(ErrorCode::kUnsupported, "page layout Blob is not read");
+      ARROW_RETURN_NOT_OK(set_levels(layout.blob().layers()));
+      return MakeBlobDecoder(std::move(task));
     case pb::PageLayout::kSparse:
       return Error(ErrorCode::kUnsupported, "page layout Sparse is not read");
     case pb::PageLayout::LAYOUT_NOT_SET:

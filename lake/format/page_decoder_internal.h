@@ -51,10 +51,13 @@ class PageState {
 /// Memory that decoding one column uses over and over.
 struct DecodeScratch {
   std::vector<uint16_t> levels;
+  std::vector<uint16_t> repetition;
+  std::vector<uint16_t> visible;
   std::vector<uint32_t> indices;
   std::vector<uint8_t> words;
   std::vector<uint8_t> decompressed;
   std::vector<RowRange> ranges;
+  std::vector<RowRange> entries;
 };
 
 /// One page, and the rows that are wanted of it.
@@ -91,11 +94,12 @@ class PageDecoder {
 };
 
 /// Makes the decoder for the layout of `task.page`; kUnsupported, by name, for a layout that is not
-/// read. Fills in `task.levels`. `in_struct` says if the leaf is a struct's child.
-Result<std::unique_ptr<PageDecoder>> MakePageDecoder(PageTask task, bool in_struct);
+/// read. Fills in `task.levels`; `nesting` is what is around the leaf.
+Result<std::unique_ptr<PageDecoder>> MakePageDecoder(PageTask task, const Nesting& nesting);
 
 Result<std::unique_ptr<PageDecoder>> MakeMiniBlockDecoder(PageTask task);
 Result<std::unique_ptr<PageDecoder>> MakeFullZipDecoder(PageTask task);
 Result<std::unique_ptr<PageDecoder>> MakeConstantDecoder(PageTask task);
+Result<std::unique_ptr<PageDecoder>> MakeBlobDecoder(PageTask task);
 
 }  // namespace lake::format

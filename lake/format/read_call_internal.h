@@ -8,15 +8,11 @@
 
 #include "lake/base/context.h"
 #include "lake/format/column_metadata_internal.h"
+#include "lake/format/column_tree_internal.h"
 #include "lake/format/file_reader.h"
 #include "lake/format/lru_cache.h"
 #include "lake/format/page_decoder_internal.h"
 #include "lake/storage/object_store.h"
-
-namespace arrow {
-class Array;
-class Field;
-}  // namespace arrow
 
 namespace lake::format {
 
@@ -46,8 +42,8 @@ class ReadCall {
   /// The columns that the fields need, without those that are missing in the file.
   std::vector<uint32_t> Columns() const;
 
-  /// The types of the leaves in Columns().
-  std::vector<LeafType> PresentTypes() const;
+  /// The leaves in Columns().
+  std::vector<const LeafColumn*> PresentLeaves() const;
 
   /// Decodes the rows of all fields. `metadata` goes with Columns().
   Result<std::shared_ptr<arrow::RecordBatch>> Run(
@@ -60,42 +56,21 @@ class ReadCall {
     std::unique_ptr<PageDecoder> read;
     std::shared_ptr<const PageState> cached;
   };
-  struct Leaf {
-    int column = -1;
-    std::string name;
-    LeafType type;
-    bool in_struct = false;
-    // True for the leaf that also gives the validity of the struct around it.
-    bool with_parent = false;
-    std::vector<PageEntry> pages;
-  };
-  struct OutputField {
-    std::shared_ptr<arrow::Field> field;
-    size_t first_leaf;
-  };
-  // A decoded leaf.
-  struct Column {
-    std::shared_ptr<arrow::ArrayData> data;
-    std::shared_ptr<arrow::Buffer> parent_validity;
-  };
-
-  Status AddLeaf(const std::shared_ptr<arrow::Field>& field, const std::string& name, int column,
-                 bool in_struct, bool with_parent);
-  Status PlanLeaf(const std::shared_ptr<const ColumnMetadata>& metadata, Leaf* leaf);
-  Result<Column> DecodeLeaf(Leaf* leaf);
-  Result<std::shared_ptr<arrow::Array>> Assemble(const OutputField& output,
-                                                 std::span<const Column> columns);
+  Status PlanLeaf(const std::shared_ptr<const ColumnMetadata>& metadata, size_t leaf);
+  Result<DecodedLeaf> DecodeLeaf(size_t leaf);
   /// Runs `step` on every page, with the page's place in its errors.
   template <typename Step>
-  Status ForEachPage(Leaf* leaf, Step step);
-  std::string Place(const Leaf& leaf, size_t page) const;
+  Status ForEachPage(size_t leaf, Step step);
+  std::string Place(const LeafColumn& leaf, size_t page) const;
 
   const Context& context_;
   const FileSource& source_;
   PageStateCache* const states_;
   const RowSelection& selection_;
-  std::vector<OutputField> outputs_;
-  std::vector<Leaf> leaves_;
+  std::vector<ColumnTree> outputs_;
+  std::vector<LeafColumn> leaves_;
+  // The wanted pages of each leaf.
+  std::vector<std::vector<PageEntry>> pages_;
   RangeReads state_reads_;
   RangeReads data_reads_;
 };

@@ -3,28 +3,33 @@
     format_cells.py FOLDER cells NULLS ROWS SHAPE    one column per type of the type table
     format_cells.py FOLDER pages                     columns of many pages
     format_cells.py FOLDER settings                  encodings that a user asks for by field metadata
+    format_cells.py FOLDER nested NULLS ROWS SHAPE   one file per type that is read but not written
+    format_cells.py FOLDER nested_settings           encodings of such types that a user asks for
+    format_cells.py FOLDER stored                    columns that are read as something else than they were given as
 
 Every table is written in versions 2.1 and 2.2. Prints one line per table: the IPC stream, then the Lance files.
 """
 
+import json
 import pathlib
 import sys
 
 import lance
+import lance.blob
 import lance.file
 import numpy as np
 import pyarrow as pa
-from type_table import TYPES, tables
+from type_table import READ_ONLY, TYPES, column, tables
 
 VERSIONS = ("2.1", "2.2")
 
 
-def write(folder, name, table, batches=None):
+def write(folder, name, table, batches=None, versions=VERSIONS):
     stream = folder / f"{name}.arrow"
     with pa.OSFile(str(stream), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     paths = [stream]
-    for version in VERSIONS:
+    for version in versions:
         path = folder / f"{name}-{version}.lance"
         with lance.file.LanceFileWriter(str(path), table.schema, version=version) as writer:
             for batch in batches or (table.to_batches() if table.num_rows else ()):
@@ -87,5 +92,93 @@ def settings(folder):
                     write(folder, f"{number}-{nulls}-{shape}-{i}", table.cast(schema))
 
 
+def versions_since(first):
+    return tuple(version for version in VERSIONS if version >= first)
+
+
+def nested(folder, nulls, rows, shape):
+    for since, case in READ_ONLY:
+        array = column(case, nulls, int(rows), shape)
+        write(folder, case.name, pa.table({case.name: array}), versions=versions_since(since))
+
+
+NESTED_SETTINGS = (
+    {"compression": "zstd"},
+    {"compression": "lz4"},
+    {"compression": "none"},
+    {"structural-encoding": "fullzip"},
+    {"structural-encoding": "miniblock"},
+)
+
+
+def annotated(field, metadata):
+    """The field with the metadata on every leaf below it, where upstream looks for it."""
+    arrow_type = field.type
+    if pa.types.is_struct(arrow_type):
+        arrow_type = pa.struct([annotated(child, metadata) for child in arrow_type])
+    elif pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
+        make = pa.large_list if pa.types.is_large_list(arrow_type) else pa.list_
+        arrow_type = make(annotated(arrow_type.value_field, metadata))
+    else:
+        return field.with_metadata(metadata)
+    return pa.field(field.name, arrow_type, field.nullable)
+
+
+def nested_settings(folder):
+    for number, chosen in enumerate(NESTED_SETTINGS):
+        metadata = {f"lance-encoding:{key}": value for key, value in chosen.items()}
+        for since, case in READ_ONLY:
+            if not case.name.startswith(("list_", "large_list_", "struct_")) or "map" in case.name or "fixed_size_list_struct" in case.name:
+                continue
+            # What upstream cannot write: bits and dictionaries in full-zip pages, wide values in mini-blocks.
+            if chosen.get("structural-encoding") == "fullzip" and case.name in ("list_bool", "list_struct", "struct_struct", "struct_null"):
+                continue
+            if chosen.get("structural-encoding") == "miniblock" and ("wide" in case.name or "128" in case.name):
+                continue
+            array = column(case, "some", 2000, "random")
+            schema = pa.schema([annotated(pa.field(case.name, array.type), metadata)])
+            write(folder, f"{number}-{case.name}", pa.table([array.cast(schema.field(0).type)], schema=schema), versions=versions_since(since))
+
+
+def stored(folder):
+    """Packed structs, blobs, JSON, and lists of nothing (which pyarrow cannot take rows of)."""
+    nothing = pa.array([None if n % 5 == 1 else [None] * (n % 4) for n in range(3000)], pa.list_(pa.null()))
+    write(folder, "list-null", pa.table({"list": nothing}))
+    rng = np.random.default_rng(9)
+    rows = 3000
+    packed = {"lance-encoding:packed": "true"}
+    numbers = {"a": pa.array(rng.integers(0, 99, rows), pa.int8()), "b": pa.array(rng.random(rows)), "c": pa.array([rng.bytes(3) for _ in range(rows)], pa.binary(3))}
+    mixed = {"a": numbers["a"], "text": pa.array([f"{n} words of text" * (n % 5) for n in range(rows)]), "b": numbers["b"],
+             "bytes": pa.array([rng.bytes(n % 90) for n in range(rows)], pa.large_binary()),
+             "pair": pa.FixedSizeListArray.from_arrays(pa.array(rng.integers(0, 9, 2 * rows), pa.int16()), 2)}
+    for name, children, versions in (("fixed", numbers, VERSIONS), ("mixed", mixed, ("2.2",))):
+        for mask in (None, pa.array(rng.random(rows) < 0.2)):
+            array = pa.StructArray.from_arrays(list(children.values()), list(children), mask=mask)
+            schema = pa.schema([pa.field("packed", array.type, metadata=packed)])
+            write(folder, f"packed-{name}-{mask is None}", pa.table([array], schema=schema), versions=versions)
+    lists = pa.ListArray.from_arrays(pa.array(np.arange(0, rows + 1, 3), pa.int32()), pa.StructArray.from_arrays(list(numbers.values()), list(numbers)))
+    schema = pa.schema([pa.field("lists", pa.list_(pa.field("item", lists.type.value_type, metadata=packed)))])
+    write(folder, "packed-lists", pa.table([lists.cast(schema.field(0).type)], schema=schema))
+
+    blobs = [None if n % 7 == 3 else rng.bytes(0 if n % 7 == 5 else n * 13) for n in range(500)]
+    schema = pa.schema([pa.field("blob", pa.large_binary(), metadata={"lance-encoding:blob": "true"})])
+    write(folder, "blob-v1", pa.table([pa.array(blobs, pa.large_binary())], schema=schema))
+    inner = pa.StructArray.from_arrays([pa.array(blobs, pa.large_binary()), pa.array(range(500))], fields=[schema.field(0), pa.field("n", pa.int64())],
+                                       mask=pa.array([n % 11 == 2 for n in range(500)]))
+    write(folder, "blob-v1-struct", pa.table({"s": inner}))
+    # Version 2 exists in tables only; bytes of up to 64 KiB lie in the data file.
+    table = pa.table([lance.blob.blob_array(blobs)], schema=pa.schema([lance.blob.blob_field("blob")]))
+    lance.write_dataset(table, str(folder / "blob-v2"), data_storage_version="2.2")
+    stream = folder / "blob-v2.arrow"
+    plain = pa.table({"blob": pa.array(blobs, pa.large_binary())})
+    with pa.OSFile(str(stream), "wb") as sink, pa.ipc.new_stream(sink, plain.schema) as writer:
+        writer.write_table(plain)
+    print(stream, *(folder / "blob-v2" / "data").glob("*.lance"))
+
+    values = [None if n % 6 == 4 else json.dumps({"id": n, "x": [n / 3, None, n % 2 == 0], "é": "text" * (n % 50), "y": {"z": -n}},
+                                                 separators=(",", ":"), sort_keys=True, ensure_ascii=False) for n in range(4000)]
+    write(folder, "json", pa.table({"json": pa.array(values, pa.json_())}))
+
+
 if __name__ == "__main__":
-    {"cells": cells, "pages": pages, "settings": settings}[sys.argv[2]](pathlib.Path(sys.argv[1]), *sys.argv[3:])
+    {"cells": cells, "pages": pages, "settings": settings, "nested": nested, "nested_settings": nested_settings, "stored": stored}[sys.argv[2]](pathlib.Path(sys.argv[1]), *sys.argv[3:])

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 from conftest import BUILD_DIR, ROOT
-from type_table import TYPES, patterns
+from type_table import READ_ONLY, TYPES, patterns
 
 CHECK = BUILD_DIR / "bin/lake_interop_check"
 CELLS = pathlib.Path(__file__).with_name("format_cells.py")
@@ -49,6 +49,23 @@ def test_lake_reads_columns_of_many_pages(tmp_path):
 
 def test_lake_reads_encodings_that_a_user_asks_for(tmp_path):
     assert check(tmp_path / "settings", "settings") > 1500
+
+
+NESTED_PATTERNS = [("none", 5000, "random"), ("some", 5000, "random"), ("some", 5000, "few"), ("some", 5000, "runs"), ("none", 5000, "constant"), ("some", 1000, "constant"),
+                   ("all", 1000, "random"), ("none", 1, "random"), ("all", 1, "random"), ("none", 1000, "few"), ("none", 0, "random")]
+
+
+@pytest.mark.parametrize("pattern", NESTED_PATTERNS, ids=["-".join(map(str, pattern)) for pattern in NESTED_PATTERNS])
+def test_lake_reads_nested_types(pattern, tmp_path):
+    assert check(tmp_path / "nested", "nested", *pattern) == sum(2 if since == "2.1" else 1 for since, _ in READ_ONLY)
+
+
+def test_lake_reads_encodings_of_nested_types_that_a_user_asks_for(tmp_path):
+    assert check(tmp_path / "settings", "nested_settings") > 150
+
+
+def test_lake_reads_packed_structs_blobs_and_json(tmp_path):
+    assert check(tmp_path / "stored", "stored") == 17
 
 
 @pytest.mark.parametrize("pattern", [("none", 1000, "random"), ("some", 1000, "few"), ("some", 20_000, "runs"), ("all", 1000, "random"),

@@ -13,7 +13,9 @@
 #include <arrow/type.h>
 
 #include "lake/format/block_decoder_internal.h"
+#include "lake/format/column_tree_internal.h"
 #include "lake/format/fsst.h"
+#include "lake/format/jsonb.h"
 #include "lake/format/page_decoder_internal.h"
 #include "lake/format/schema.h"
 #include "lake/format/testing/fixtures.h"
@@ -38,7 +40,47 @@ constexpr const char* kTypes[] = {"bool",
                                   "fixed_size_binary:300",
                                   "fixed_size_list:float:4",
                                   "fixed_size_list:int64:33",
-                                  "fixed_size_list:float:64"};
+                                  "fixed_size_list:float:64",
+                                  "halffloat",
+                                  "decimal:256:76:0",
+                                  "null",
+                                  "fixed_size_list:bool:12",
+                                  "fixed_size_list:fixed_size_list:int8:2:3",
+                                  "dict:string:int8:false",
+                                  "dict:int64:int32:false",
+                                  "dict:bool:uint16:false",
+                                  "packed fixed",
+                                  "packed",
+                                  "blob"};
+
+Nesting Around(std::initializer_list<NestingLayer::Kind> kinds) {
+  Nesting nesting;
+  for (const NestingLayer::Kind kind : kinds) nesting.layers.push_back({kind, false, true});
+  return nesting;
+}
+
+// The leaf type of kTypes[number].
+LeafType TypeOf(uint8_t number) {
+  const std::string name = kTypes[number];
+  const auto field = [](std::shared_ptr<arrow::DataType> type) { return arrow::field("f", type); };
+  if (name == "packed") {
+    return LeafType::Packed(arrow::struct_({field(arrow::int32()), field(arrow::utf8()),
+                                            field(arrow::fixed_size_list(arrow::int16(), 2)),
+                                            field(arrow::large_binary())}))
+        .ValueOrDie();
+  }
+  if (name == "packed fixed" || name == "blob") {
+    LeafType type =
+        LeafType::Packed(arrow::struct_({field(arrow::uint64()), field(arrow::uint64())}))
+            .ValueOrDie();
+    if (name == "blob") type.kind = LeafType::Kind::kBlob;
+    return type;
+  }
+  Field wanted;
+  wanted.name = "c";
+  wanted.logical_type = name;
+  return LeafType::From(ToArrow(wanted).ValueOrDie()->type()).ValueOrDie();
+}
 
 [[noreturn]] void Fail(const std::string& text) {
   fmt::print(stderr, "decoder input: {}\n", text);
@@ -61,11 +103,29 @@ void CheckArray(const arrow::Array& array) {
     case arrow::Type::TIME64:
       if (const Status valid = array.Validate(); !valid.ok()) Fail(valid.ToString());
       return;
+    case arrow::Type::DECIMAL256:
     case arrow::Type::STRUCT:
+    case arrow::Type::FIXED_SIZE_LIST:
       if (const Status valid = array.Validate(); !valid.ok()) Fail(valid.ToString());
-      for (const auto& child : static_cast<const arrow::StructArray&>(array).fields())
-        CheckArray(*child);
+      for (const auto& child : array.data()->child_data) CheckArray(*arrow::MakeArray(child));
       return;
+    case arrow::Type::LIST:
+    case arrow::Type::LARGE_LIST:
+    case arrow::Type::MAP: {
+      // The offsets in full, then what they point to.
+      if (const Status valid = array.Validate(); !valid.ok()) Fail(valid.ToString());
+      const auto& child = array.data()->child_data[0];
+      const auto shallow = array.data()->Copy();
+      shallow->type = array.type_id() == arrow::Type::LARGE_LIST ? arrow::large_list(arrow::null())
+                                                                 : arrow::list(arrow::null());
+      shallow->child_data = {
+          arrow::MakeArrayOfNull(arrow::null(), child->length).ValueOrDie()->data()};
+      if (const Status valid = arrow::MakeArray(shallow)->ValidateFull(); !valid.ok()) {
+        Fail(valid.ToString());
+      }
+      CheckArray(*arrow::MakeArray(child));
+      return;
+    }
     default:
       if (const Status valid = array.ValidateFull(); !valid.ok()) Fail(valid.ToString());
   }
@@ -110,7 +170,7 @@ std::vector<RowSelection> Selections(uint64_t rows) {
 }
 
 Status DecodePage(const std::shared_ptr<const ColumnMetadata>& column, const LeafType& type,
-                  bool in_struct, const RowSelection& rows, storage::ObjectStore* store,
+                  const Nesting& nesting, const RowSelection& rows, storage::ObjectStore* store,
                   arrow::MemoryPool* pool, std::shared_ptr<const PageState>* state) {
   Context context;
   context.memory_pool = pool;
@@ -120,7 +180,7 @@ Status DecodePage(const std::shared_ptr<const ColumnMetadata>& column, const Lea
   task.type = type;
   task.rows = rows;
   task.pool = pool;
-  ARROW_ASSIGN_OR_RAISE(auto decoder, MakePageDecoder(std::move(task), in_struct));
+  ARROW_ASSIGN_OR_RAISE(auto decoder, MakePageDecoder(std::move(task), nesting));
   RangeReads state_reads;
   ARROW_RETURN_NOT_OK(decoder->PlanState(*state, &state_reads));
   ARROW_RETURN_NOT_OK(state_reads.Fetch(context, store, "page"));
@@ -129,11 +189,22 @@ Status DecodePage(const std::shared_ptr<const ColumnMetadata>& column, const Lea
   *state = decoder->state();
   ARROW_RETURN_NOT_OK(data_reads.Fetch(context, store, "page"));
   ARROW_ASSIGN_OR_RAISE(LeafBuilder builder,
-                        LeafBuilder::Make(type, rows.num_rows(), in_struct, pool));
+                        LeafBuilder::Make(type, nesting, rows.num_rows(), pool));
   DecodeScratch scratch;
   ARROW_RETURN_NOT_OK(decoder->Decode(state_reads, data_reads, &scratch, &builder));
-  ARROW_ASSIGN_OR_RAISE(const auto data, builder.Finish());
-  CheckArray(*arrow::MakeArray(data));
+  ARROW_ASSIGN_OR_RAISE(const DecodedLeaf leaf, DecodedLeaf::From(&builder));
+  CheckArray(*arrow::MakeArray(leaf.values));
+  size_t lists = 0;
+  for (size_t i = 0; i < nesting.layers.size(); ++i) {
+    if (nesting.layers[i].kind != NestingLayer::Kind::kList) continue;
+    const auto* const offsets = leaf.layers[i].offsets->data_as<int32_t>();
+    const uint64_t count = leaf.slots[lists + 1];
+    for (uint64_t slot = 0; slot < count; ++slot) {
+      if (offsets[slot] > offsets[slot + 1]) Fail("offsets do not ascend");
+    }
+    if (static_cast<uint64_t>(offsets[count]) != leaf.slots[lists]) Fail("offsets end elsewhere");
+    ++lists;
+  }
   return Status::OK();
 }
 
@@ -217,11 +288,24 @@ void DecodeColumnMetadataInput(std::string_view bytes) {
   }
 }
 
-std::string EncodePageInput(uint8_t type, bool in_struct, const PageMetadata& page,
+std::span<const Nesting> PageInputNestings() {
+  using enum NestingLayer::Kind;
+  static const std::vector<Nesting>* const nestings =
+      new std::vector<Nesting>{Around({}),
+                               Around({kItem}),
+                               Around({kList}),
+                               Around({kItem, kList}),
+                               Around({kList, kItem}),
+                               Around({kList, kList}),
+                               Around({kItem, kList, kItem, kList})};
+  return *nestings;
+}
+
+std::string EncodePageInput(uint8_t type, uint8_t nesting, const PageMetadata& page,
                             std::string_view buffers) {
   std::string out;
   AppendLittle<uint8_t>(type, &out);
-  AppendLittle<uint8_t>(in_struct ? 1 : 0, &out);
+  AppendLittle<uint8_t>(nesting, &out);
   AppendLittle<uint8_t>(static_cast<uint8_t>(page.buffers.size()), &out);
   AppendLittle<uint32_t>(static_cast<uint32_t>(page.num_rows), &out);
   for (const ByteRange& buffer : page.buffers)
@@ -234,7 +318,8 @@ std::string EncodePageInput(uint8_t type, bool in_struct, const PageMetadata& pa
 void DecodePageInput(std::string_view bytes) {
   Input input(bytes);
   const uint8_t type_number = input.Number<uint8_t>() % std::size(kTypes);
-  const bool in_struct = input.Number<uint8_t>() % 2 == 1;
+  const auto nestings = PageInputNestings();
+  const Nesting& nesting = nestings[input.Number<uint8_t>() % nestings.size()];
   auto column = std::make_shared<ColumnMetadata>();
   PageMetadata& page = column->pages.emplace_back();
   const size_t num_buffers = input.Number<uint8_t>() % 6;
@@ -251,16 +336,12 @@ void DecodePageInput(std::string_view bytes) {
     page.buffers.push_back({at, size});
     at += size;
   }
-  Field field;
-  field.name = "c";
-  field.logical_type = kTypes[type_number];
-  const LeafType type = LeafType::From(ToArrow(field).ValueOrDie()->type()).ValueOrDie();
+  const LeafType type = TypeOf(type_number);
   const auto store = StoreWith("page", std::string(buffers));
   const auto pool = MakeCappedPool(kMemoryCap);
   std::shared_ptr<const PageState> state;
   for (const RowSelection& rows : Selections(page.num_rows)) {
-    const Status status =
-        DecodePage(column, type, in_struct, rows, store.get(), pool.get(), &state);
+    const Status status = DecodePage(column, type, nesting, rows, store.get(), pool.get(), &state);
     if (!status.ok()) CheckError(status);
   }
 }
@@ -314,6 +395,22 @@ void DecodeFsstInput(std::string_view bytes) {
   const uint8_t* const end = decoder->Decode({codes.data(), codes.size()}, out.data());
   if (end != nullptr && end > out.data() + out.size() - FsstDecoder::kSlack)
     Fail("FSST passes its bound");
+}
+
+void DecodeJsonbInput(std::string_view bytes) {
+  // A copy of its own, so that a read behind its end is seen.
+  const std::vector<char> copy(bytes.begin(), bytes.end());
+  std::string text;
+  const Status decoded = AppendJsonText({copy.data(), copy.size()}, &text);
+  if (!decoded.ok()) return CheckError(decoded);
+  // The text is JSON, unless a key stands in it twice.
+  std::string jsonb;
+  if (const Status encoded = AppendJsonb(text, &jsonb); !encoded.ok()) {
+    if (ErrorText(encoded).find("twice") == std::string::npos) Fail(encoded.ToString());
+    return;
+  }
+  std::string again;
+  if (!AppendJsonText(jsonb, &again).ok()) Fail("JSONB of our own is not read");
 }
 
 }  // namespace lake::format

@@ -7,6 +7,7 @@
 
 #include "lake/format/column_metadata_internal.h"
 #include "lake/format/encodings.pb.h"
+#include "lake/format/nesting_builder.h"
 
 namespace lake::format {
 
@@ -24,13 +25,20 @@ void DecodePageInput(std::string_view bytes);
 void DecodeBlockInput(std::string_view bytes);
 /// u16 size of a symbol table, the table, codes.
 void DecodeFsstInput(std::string_view bytes);
+/// A JSONB value.
+void DecodeJsonbInput(std::string_view bytes);
 
-/// The logical types that a page input can have, by number.
+/// The logical types that a page input can have, by number; "packed", "packed fixed" and "blob" for
+/// structs that are stored so.
 std::span<const char* const> PageInputTypes();
 
-/// One page on its own: its type (a number into PageInputTypes), its metadata, and the bytes of its
-/// buffers one behind the other.
-std::string EncodePageInput(uint8_t type, bool in_struct, const PageMetadata& page,
+/// What is around the leaf of a page input, by number: nothing, a struct, a list, a struct in a
+/// list, a list in a struct, a list in a list, a struct in a list in a struct in a list.
+std::span<const Nesting> PageInputNestings();
+
+/// One page on its own: its type (a number into PageInputTypes), what is around it (a number into
+/// PageInputNestings), its metadata, and the bytes of its buffers one behind the other.
+std::string EncodePageInput(uint8_t type, uint8_t nesting, const PageMetadata& page,
                             std::string_view buffers);
 
 std::string EncodeBlockInput(uint8_t bits, uint32_t total, const pb::CompressiveEncoding& encoding,
