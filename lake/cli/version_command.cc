@@ -25,7 +25,7 @@ Status RunVersionCommand(Invocation* invocation, bool json) {
                                        {"file_version_written", "2.2"}}));
   }
   return invocation->output.Write(
-      fmt::format("lake {}\nArrow {}, DuckDB {}\nLance files: reads 2.1 and 2.2, writes 2.2\n",
+      fmt::format("lake {}\nArrow {}, DuckDB {}\nLance files: reads 2.0 to 2.2, writes 2.2\n",
                   LakeVersion(), arrow, duckdb));
 }
 

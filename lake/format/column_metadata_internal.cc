@@ -1,9 +1,6 @@
 #include "lake/format/column_metadata_internal.h"
 
-#include <google/protobuf/any.pb.h>
-
 #include "lake/base/checked.h"
-#include "lake/format/file.pb.h"
 #include "lake/format/parse_message_internal.h"
 #include "lake/format/planar_layout_internal.h"
 
@@ -11,43 +8,6 @@ namespace lake::format {
 namespace {
 
 constexpr size_t kMaxPageBuffers = 64;
-
-Status DecodeAny(const pb::Encoding& encoding, std::string_view what, google::protobuf::Any* any) {
-  switch (encoding.location_case()) {
-    case pb::Encoding::kDirect:
-      return ParseMessage(encoding.direct().encoding(), what, any);
-    case pb::Encoding::kIndirect:
-      return Error(ErrorCode::kUnsupported, "{} is stored apart from its column", what);
-    case pb::Encoding::kNone:
-    case pb::Encoding::LOCATION_NOT_SET:
-      break;
-  }
-  return Error(ErrorCode::kCorrupt, "{} is missing", what);
-}
-
-std::string_view TypeName(const google::protobuf::Any& any) {
-  const std::string_view url = any.type_url();
-  const size_t slash = url.rfind('/');
-  return slash == url.npos ? url : url.substr(slash);
-}
-
-Status DecodeBuffers(const google::protobuf::RepeatedField<uint64_t>& offsets,
-                     const google::protobuf::RepeatedField<uint64_t>& sizes, uint64_t limit,
-                     std::vector<ByteRange>* buffers) {
-  if (offsets.size() != sizes.size()) {
-    return Error(ErrorCode::kCorrupt, "{} buffer positions but {} buffer sizes", offsets.size(),
-                 sizes.size());
-  }
-  buffers->reserve(offsets.size());
-  for (int i = 0; i < offsets.size(); ++i) {
-    if (!RangeFits(offsets[i], sizes[i], limit)) {
-      return Error(ErrorCode::kCorrupt, "buffer {} has {} bytes at {}, but data ends at {}", i,
-                   sizes[i], offsets[i], limit);
-    }
-    buffers->push_back({offsets[i], sizes[i]});
-  }
-  return Status::OK();
-}
 
 Status DecodePage(const pb::ColumnMetadata::Page& message, uint64_t limit, PageMetadata* page) {
   if (static_cast<size_t>(message.buffer_offsets_size()) > kMaxPageBuffers) {
@@ -101,6 +61,43 @@ Status Append(const pb::ColumnMetadata& message, std::string* out) {
 }
 
 }  // namespace
+
+Status DecodeAny(const pb::Encoding& encoding, std::string_view what, google::protobuf::Any* any) {
+  switch (encoding.location_case()) {
+    case pb::Encoding::kDirect:
+      return ParseMessage(encoding.direct().encoding(), what, any);
+    case pb::Encoding::kIndirect:
+      return Error(ErrorCode::kUnsupported, "{} is stored apart from its column", what);
+    case pb::Encoding::kNone:
+    case pb::Encoding::LOCATION_NOT_SET:
+      break;
+  }
+  return Error(ErrorCode::kCorrupt, "{} is missing", what);
+}
+
+std::string_view TypeName(const google::protobuf::Any& any) {
+  const std::string_view url = any.type_url();
+  const size_t slash = url.rfind('/');
+  return slash == url.npos ? url : url.substr(slash);
+}
+
+Status DecodeBuffers(const google::protobuf::RepeatedField<uint64_t>& offsets,
+                     const google::protobuf::RepeatedField<uint64_t>& sizes, uint64_t limit,
+                     std::vector<ByteRange>* buffers) {
+  if (offsets.size() != sizes.size()) {
+    return Error(ErrorCode::kCorrupt, "{} buffer positions but {} buffer sizes", offsets.size(),
+                 sizes.size());
+  }
+  buffers->reserve(offsets.size());
+  for (int i = 0; i < offsets.size(); ++i) {
+    if (!RangeFits(offsets[i], sizes[i], limit)) {
+      return Error(ErrorCode::kCorrupt, "buffer {} has {} bytes at {}, but data ends at {}", i,
+                   sizes[i], offsets[i], limit);
+    }
+    buffers->push_back({offsets[i], sizes[i]});
+  }
+  return Status::OK();
+}
 
 Result<ColumnMetadata> ColumnMetadata::DecodeFrom(std::string_view bytes, uint64_t limit,
                                                   uint64_t num_rows) {

@@ -6,9 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include <google/protobuf/any.pb.h>
+
 #include "lake/base/error.h"
 #include "lake/format/container.h"
 #include "lake/format/encodings.pb.h"
+#include "lake/format/file.pb.h"
 
 namespace lake::format {
 
@@ -51,5 +54,16 @@ struct ColumnMetadata {
   /// Bytes that this object takes in memory, about.
   size_t MemoryUse() const;
 };
+
+/// Takes the message out of `encoding`, which `what` names in texts.
+Status DecodeAny(const pb::Encoding& encoding, std::string_view what, google::protobuf::Any* any);
+
+/// The type of `any` from its last slash on. Borrowed from `any`.
+std::string_view TypeName(const google::protobuf::Any& any);
+
+/// Appends the ranges to `buffers`; kCorrupt unless all end before `limit`.
+Status DecodeBuffers(const google::protobuf::RepeatedField<uint64_t>& offsets,
+                     const google::protobuf::RepeatedField<uint64_t>& sizes, uint64_t limit,
+                     std::vector<ByteRange>* buffers);
 
 }  // namespace lake::format

@@ -39,7 +39,7 @@ struct FileFooter {
 
   /// Decodes `bytes`, the last kFooterSize bytes of a file of `file_size` bytes. kCorrupt if they
   /// are not a Lance footer, or if a table does not fit between the start of the file and the
-  /// footer. kUnsupported for a version other than 2.1 and 2.2, before anything but the magic is
+  /// footer. kUnsupported for a version that is not read, before anything but the magic is
   /// looked at. `file` is for texts.
   static Result<FileFooter> DecodeFrom(std::string_view bytes, uint64_t file_size,
                                        const std::string& file);

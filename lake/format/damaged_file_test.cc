@@ -6,11 +6,16 @@
 #include <cstring>
 #include <new>
 #include <random>
+#include <span>
 #include <string>
+#include <string_view>
 
+#include <arrow/record_batch.h>
 #include <gtest/gtest.h>
 
+#include "lake/format/container.h"
 #include "lake/format/testing/decoder_inputs.h"
+#include "lake/format/testing/fixture_check.h"
 #include "lake/format/testing/fixtures.h"
 
 namespace {
@@ -110,6 +115,46 @@ TEST_P(DamagedFileTest, Mutated) {
       }
     }
     DecodeFileInput(damaged);
+  }
+}
+
+// Every byte of one column's metadata is gone: that column is an error, the others are read as
+// before.
+TEST_P(DamagedFileTest, ADamagedColumnDoesNotStopTheOthers) {
+  const Fixture& fixture = FindFixture(GetParam());
+  const auto intact = OpenBytes(fixture.bytes);
+  if (!intact.ok()) return;  // FixtureTest knows which may.
+  const auto columns = (*intact)->AllColumns();
+  if (!columns.ok()) return;
+  const RowSelection all(0, (*intact)->num_rows());
+  const std::string_view bytes = fixture.bytes;
+  const auto footer =
+      FileFooter::DecodeFrom(bytes.substr(bytes.size() - kFooterSize), bytes.size(), "f")
+          .ValueOrDie();
+  const auto table =
+      DecodeOffsetTable(bytes.substr(footer.column_table_start, footer.column_table().length),
+                        bytes.size(), "t", "f")
+          .ValueOrDie();
+  for (size_t damaged = 0; damaged < columns->size(); damaged += 1 + columns->size() / 4) {
+    std::string copy = fixture.bytes;
+    for (const int column : (*columns)[damaged].columns) {
+      std::fill_n(copy.begin() + static_cast<ptrdiff_t>(table[column].offset), table[column].length,
+                  '\xFF');
+    }
+    const auto reader = OpenBytes(copy).ValueOrDie();
+    for (size_t i = 0; i < columns->size(); ++i) {
+      const auto expected = (*intact)->Read(Context(), std::span(&(*columns)[i], 1), all);
+      const auto actual = reader->Read(Context(), std::span(&(*columns)[i], 1), all);
+      if (i == damaged) {
+        // A struct without fields has nothing in 2.0 that could be damaged.
+        const Field& field = (*columns)[i].field;
+        const bool has_values = field.logical_type != "struct" || !field.children.empty();
+        EXPECT_TRUE(!actual.ok() || !has_values) << field.name;
+        continue;
+      }
+      ASSERT_EQ(expected.ok(), actual.ok()) << actual.status();
+      if (expected.ok()) ExpectSameValues((*expected)->column(0), (*actual)->column(0));
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "lake/format/testing/decoder_inputs.h"
+#include "lake/format/testing/v20_inputs.h"
 
 namespace lake::format {
 namespace {
@@ -43,7 +44,9 @@ constexpr Target kTargets[] = {{"container_fuzzer", DecodeFileInput},
                                {"constant_page_fuzzer", DecodePageInput},
                                {"block_fuzzer", DecodeBlockInput},
                                {"fsst_fuzzer", DecodeFsstInput},
-                               {"jsonb_fuzzer", DecodeJsonbInput}};
+                               {"jsonb_fuzzer", DecodeJsonbInput},
+                               {"v20_page_fuzzer", DecodeV20PageInput},
+                               {"v20_file_fuzzer", DecodeFileInput}};
 
 INSTANTIATE_TEST_SUITE_P(All, DecoderCorpusTest, testing::ValuesIn(kTargets),
                          [](const auto& info) { return std::string(info.param.name); });

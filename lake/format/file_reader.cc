@@ -17,6 +17,7 @@
 #include "lake/format/parse_message_internal.h"
 #include "lake/format/read_call_internal.h"
 #include "lake/format/schema_internal.h"
+#include "lake/format/v20_reader_internal.h"
 
 namespace lake::format {
 namespace {
@@ -73,6 +74,8 @@ class FileReaderImpl : public FileReader {
   std::shared_ptr<arrow::Buffer> tail_;
   LruCache<ColumnMetadata> metadata_;
   PageStateCache states_;
+  // Reads the columns of a 2.0 file, whose pages are of another kind.
+  std::unique_ptr<V20Reader> v20_;
 };
 
 Status FileReaderImpl::ReadTail(const Context& context, bool size_is_claimed) {
@@ -124,6 +127,10 @@ Status FileReaderImpl::Load(const Context& context, std::optional<uint64_t> file
                                                          "column metadata table", source_.key));
   // The tail is worth its memory only while column metadata comes from it.
   if (footer.column_metadata_start < tail_start_) tail_ = nullptr;
+  if (source_.version == kFileVersion20) {
+    v20_ = std::make_unique<V20Reader>(source_, column_table_, data_end_, num_rows_, tail_,
+                                       tail_start_);
+  }
   return Status::OK();
 }
 
@@ -161,14 +168,14 @@ Result<std::vector<ColumnRequest>> FileReaderImpl::AllColumns() const {
     }
     ColumnRequest request;
     request.field = field;
-    for (size_t i = 0; i < Schema::LeafIds(field).size(); ++i) {
+    for (size_t i = 0; i < Schema::ColumnIds(field, source_.version).size(); ++i) {
       request.columns.push_back(next_column++);
     }
     requests.push_back(std::move(request));
   }
   if (next_column != num_columns()) {
     return Error(ErrorCode::kCorrupt,
-                 "schema of a Lance file has {} leaves, the file {} columns: '{}'", next_column,
+                 "schema of a Lance file asks for {} columns, the file has {}: '{}'", next_column,
                  num_columns(), source_.key);
   }
   return requests;
@@ -226,6 +233,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> FileReaderImpl::Read(
     return Error(ErrorCode::kInvalidArgument, "too many rows at once are asked for: {} of '{}'",
                  selection.num_rows(), source_.key);
   }
+  if (v20_ != nullptr) return v20_->Read(context, columns, selection);
   ReadCall call(context, source_, &states_, selection);
   for (const ColumnRequest& request : columns) ARROW_RETURN_NOT_OK(call.AddField(request));
   ARROW_ASSIGN_OR_RAISE(const auto metadata, LoadColumns(context, call.Columns()));
@@ -290,6 +298,7 @@ uint64_t EstimateRowSize(const PageMetadata& page, const LeafColumn& leaf) {
 Result<uint64_t> FileReaderImpl::EstimateBytes(const Context& context,
                                                std::span<const ColumnRequest> columns,
                                                uint64_t count) {
+  if (v20_ != nullptr) return v20_->EstimateBytes(context, columns, count);
   const RowSelection none;
   uint64_t total = 0;
   for (const ColumnRequest& request : columns) {

@@ -25,12 +25,12 @@ namespace lake::format {
 struct ColumnRequest {
   /// Name, type, nullability and children as the table's schema has them.
   Field field;
-  /// One per leaf of `field` in pre-order (Schema::LeafIds): the column index in the file. -1: not
-  /// in this file, all null. A struct all of whose leaves are missing is null itself.
+  /// One per id in Schema::ColumnIds(field, version): the column index in the file. -1: not in this
+  /// file, all null. A struct all of whose columns are missing is null itself.
   std::vector<int> columns;
 };
 
-/// Reads one Lance data file of version 2.1 or 2.2. Format facts: docs/format/file.md.
+/// Reads one Lance data file of version 2.0, 2.1 or 2.2. Format facts: docs/format/file.md.
 ///
 /// Open reads the tail of the file once; column metadata is fetched for the columns asked for and
 /// kept. Everything in the file is checked before use: kCorrupt names file, column, page and

@@ -11,6 +11,8 @@
 #include "lake/format/describe_page_internal.h"
 #include "lake/format/parse_message_internal.h"
 #include "lake/format/schema_internal.h"
+#include "lake/format/v20_column_internal.h"
+#include "lake/format/v20_describe_internal.h"
 
 namespace lake::format {
 namespace {
@@ -19,20 +21,34 @@ std::string_view View(const arrow::Buffer& buffer) {
   return {reinterpret_cast<const char*>(buffer.data()), static_cast<size_t>(buffer.size())};
 }
 
-// The fields that own a column, in column order. A packed struct or a blob is one column whatever
-// its children, and children without an id have none.
-void AppendLeaves(const Field& field, const std::string& parent_path,
+// The fields that own a column, in column order: in 2.0 all but the fields of a packed struct, from
+// 2.1 on the leaves.
+void AppendOwners(const Field& field, const std::string& parent_path, FileVersion version,
                   std::vector<ColumnDescription>* columns) {
   const std::string path = parent_path.empty() ? field.name : parent_path + "." + field.name;
-  if (field.is_leaf()) {
+  const bool is_leaf = field.is_leaf();
+  if (is_leaf || version == kFileVersion20) {
     ColumnDescription& column = columns->emplace_back();
     column.field = path;
     column.field_id = field.id;
     column.logical_type = field.logical_type;
     column.nullable = field.nullable;
-    return;
   }
-  for (const Field& child : field.children) AppendLeaves(child, path, columns);
+  if (is_leaf) return;
+  for (const Field& child : field.children) AppendOwners(child, path, version, columns);
+}
+
+Status DescribePages(std::string_view block, uint64_t limit, const FileDescription& file,
+                     ColumnDescription* column) {
+  if (file.version == kFileVersion20) {
+    ARROW_ASSIGN_OR_RAISE(const V20Column metadata, V20Column::DecodeFrom(block, limit));
+    for (const V20Page& page : metadata.pages) column->pages.push_back(DescribeV20Page(page));
+    return Status::OK();
+  }
+  ARROW_ASSIGN_OR_RAISE(const ColumnMetadata metadata,
+                        ColumnMetadata::DecodeFrom(block, limit, file.num_rows));
+  for (const PageMetadata& page : metadata.pages) column->pages.push_back(DescribePage(page));
+  return Status::OK();
 }
 
 Result<std::vector<ByteRange>> ReadTable(const Context& context, storage::ObjectStore* store,
@@ -67,20 +83,19 @@ Status ReadColumns(const Context& context, storage::ObjectStore* store,
     }
     total = *sum;
   }
-  for (const Field& field : file->schema.fields) AppendLeaves(field, "", &file->columns);
+  for (const Field& field : file->schema.fields)
+    AppendOwners(field, "", file->version, &file->columns);
   file->columns.resize(table.size());
   ARROW_ASSIGN_OR_RAISE(const auto blocks, store->GetMany(context, file->key, table));
   for (size_t i = 0; i < table.size(); ++i) {
     ColumnDescription& column = file->columns[i];
-    const auto metadata = ColumnMetadata::DecodeFrom(View(*blocks[i]), limit, file->num_rows);
-    if (!metadata.ok() && CodeOf(metadata.status()) == ErrorCode::kUnsupported) {
-      column.problem = ErrorText(metadata.status());
+    const Status status = DescribePages(View(*blocks[i]), limit, *file, &column);
+    if (!status.ok() && CodeOf(status) == ErrorCode::kUnsupported) {
+      column.problem = ErrorText(status);
       continue;
     }
-    ARROW_RETURN_NOT_OK(WithContext(
-        metadata.status(), fmt::format("column {} ('{}') of '{}'", i, column.field, file->key)));
-    column.pages.reserve(metadata->pages.size());
-    for (const PageMetadata& page : metadata->pages) column.pages.push_back(DescribePage(page));
+    ARROW_RETURN_NOT_OK(
+        WithContext(status, fmt::format("column {} ('{}') of '{}'", i, column.field, file->key)));
   }
   return Status::OK();
 }

@@ -24,7 +24,8 @@ struct BufferDescription {
 struct PageDescription {
   uint64_t first_row = 0;
   uint64_t num_rows = 0;
-  /// "mini-block", "constant", "full-zip", "sparse", or "blob: " and the layout of the page inside.
+  /// "mini-block", "constant", "full-zip", "sparse", or "blob: " and the layout of the page inside;
+  /// "array" in a file of version 2.0.
   std::string layout;
   /// How the values are encoded, from the outside in, such as "fsst(variable(flat(32)))".
   std::string encoding;

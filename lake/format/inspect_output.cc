@@ -35,7 +35,8 @@ void PageToText(const PageDescription& page, size_t number, Output out) {
   }
   if (!page.repetition.empty()) fmt::format_to(out, ", repetition {}", page.repetition);
   if (!page.definition.empty()) fmt::format_to(out, ", definition {}", page.definition);
-  fmt::format_to(out, ", {}\n", fmt::join(page.layers, " in "));
+  if (!page.layers.empty()) fmt::format_to(out, ", {}", fmt::join(page.layers, " in "));
+  fmt::format_to(out, "\n");
   for (const BufferDescription& buffer : page.buffers) {
     fmt::format_to(out, "      {}: {} bytes at {}\n", buffer.role, buffer.range.length,
                    buffer.range.offset);

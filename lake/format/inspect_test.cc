@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "lake/format/file_writer.h"
+#include "lake/format/testing/fixture_check.h"
+#include "lake/format/testing/fixtures.h"
 #include "lake/storage/memory_store.h"
 
 namespace lake::format {
@@ -139,6 +141,43 @@ TEST_F(InspectTest, EveryFlippedByteOfTheMetadataIsAnErrorOrADescription) {
     } else {
       EXPECT_THAT(ErrorText(file.status()), HasSubstr("damaged")) << at;
     }
+  }
+}
+
+TEST(InspectFixtureTest, DescribesFilesOfVersion20) {
+  const Fixture& fixture = FindFixture("nested_valid-2.0");
+  const auto store = StoreWith("f", fixture.bytes);
+  const auto file = InspectFile(Context(), store.get(), "f");
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->version, kFileVersion20);
+  std::vector<std::string> owners;
+  for (const ColumnDescription& column : file->columns) owners.push_back(column.field);
+  EXPECT_THAT(owners, ElementsAre("sl", "sl.a", "sl.b", "sl.b.item", "sl.c", "sl.c.d", "lsl",
+                                  "lsl.item", "lsl.item.a", "lsl.item.b", "lsl.item.b.item",
+                                  "lsl.item.c", "lsl.item.c.d"));
+  EXPECT_EQ(file->columns[0].pages.at(0).encoding, "struct");
+  EXPECT_EQ(file->columns[1].pages.at(0).encoding, "nullable(flat(1), flat(32))");
+  EXPECT_EQ(file->columns[1].pages[0].layout, "array");
+  EXPECT_EQ(file->columns[1].pages[0].buffers.at(0).role, "validity");
+  EXPECT_EQ(file->columns[1].pages[0].buffers.at(1).role, "values");
+  EXPECT_THAT(file->columns[2].pages.at(0).encoding, StartsWith("list(flat(64); "));
+  EXPECT_THAT(ToText(*file), HasSubstr("version 2.0"));
+}
+
+// Every file that upstream writes is explained, whether or not it is read.
+TEST(InspectFixtureTest, ExplainsEveryFile) {
+  for (const Fixture& fixture : Fixtures()) {
+    SCOPED_TRACE(fixture.name);
+    const auto store = StoreWith("f", fixture.bytes);
+    const auto file = InspectFile(Context(), store.get(), "f");
+    if (!file.ok() && FindNotRead(fixture.name, fixture.rows->column_name(0)) != nullptr) continue;
+    ASSERT_TRUE(file.ok()) << file.status();
+    for (const ColumnDescription& column : file->columns) {
+      EXPECT_EQ(column.problem, "") << column.field;
+      EXPECT_NE(column.field, "");
+    }
+    const std::string text = ToText(*file);
+    EXPECT_EQ(text.find("unknown"), std::string::npos) << text;
   }
 }
 

@@ -24,12 +24,11 @@ FileVersion FileVersion::FromFooter(uint16_t major, uint16_t minor) {
 }
 
 Status CheckReadable(FileVersion version, const std::string& file) {
-  if (version == kFileVersion21 || version == kFileVersion22) return Status::OK();
-  return Error(
-      ErrorCode::kUnsupported,
-      "a file of this Lance version is not read, only 2.1 and 2.2; rewrite it with a newer "
-      "writer: version {}, file '{}'",
-      version.ToString(), file);
+  if (version >= kFileVersion20 && version <= kFileVersion22) return Status::OK();
+  return Error(ErrorCode::kUnsupported,
+               "a file of this Lance version is not read, only 2.0 to 2.2; rewrite it with a newer "
+               "writer: version {}, file '{}'",
+               version.ToString(), file);
 }
 
 }  // namespace lake::format

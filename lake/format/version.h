@@ -25,11 +25,12 @@ struct FileVersion {
   auto operator<=>(const FileVersion&) const = default;
 };
 
+inline constexpr FileVersion kFileVersion20{2, 0};
 inline constexpr FileVersion kFileVersion21{2, 1};
 inline constexpr FileVersion kFileVersion22{2, 2};
 
-/// OK for the versions that FileReader reads (2.1 and 2.2); else kUnsupported, naming version and
-/// `file`.
+/// OK for the versions that FileReader reads (2.0, 2.1 and 2.2); else kUnsupported, naming version
+/// and `file`.
 Status CheckReadable(FileVersion version, const std::string& file);
 
 }  // namespace lake::format

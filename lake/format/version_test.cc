@@ -29,10 +29,11 @@ TEST(FileVersionTest, FooterNumbersOfVersion20AreOdd) {
   EXPECT_EQ(FileVersion::FromFooter(0, 2), (FileVersion{0, 2}));
 }
 
-TEST(FileVersionTest, OnlyTwoVersionsAreRead) {
+TEST(FileVersionTest, OthersThanTheStableOnesAreRefused) {
+  EXPECT_TRUE(CheckReadable(kFileVersion20, "f").ok());
   EXPECT_TRUE(CheckReadable(kFileVersion21, "f").ok());
   EXPECT_TRUE(CheckReadable(kFileVersion22, "f").ok());
-  for (const FileVersion version : {FileVersion{0, 2}, {2, 0}, {2, 3}, {3, 0}}) {
+  for (const FileVersion version : {FileVersion{0, 2}, {2, 3}, {3, 0}}) {
     const Status status = CheckReadable(version, "data/x.lance");
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(CodeOf(status), ErrorCode::kUnsupported);

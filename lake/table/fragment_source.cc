@@ -1,5 +1,6 @@
 #include "lake/table/fragment_source.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <arrow/array/util.h>
@@ -7,6 +8,7 @@
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
+#include "lake/table/column_parts.h"
 #include "lake/table/deletion_file.h"
 #include "lake/table/manifest_internal.h"
 
@@ -16,31 +18,39 @@ namespace {
 
 constexpr size_t kMaxOpenFiles = 256;
 
-/// Where a leaf field lies in a fragment.
-struct LeafPlace {
-  size_t file;
-  int column;
-};
+/// The columns of one file by field id. Parents, which older writers list without a column, and
+/// dead fields are left out.
+using FileColumns = std::unordered_map<int32_t, int>;
 
-using LeafPlaces = std::unordered_map<int32_t, LeafPlace>;
-
-/// Maps the ids of a fragment's columns to their places. Parents, which older writers list without
-/// a column, and dead fields are left out.
-Result<LeafPlaces> FindLeaves(const Fragment& fragment) {
-  LeafPlaces places;
+Result<std::vector<FileColumns>> FindColumns(const Fragment& fragment) {
+  std::vector<FileColumns> result(fragment.files.size());
   for (size_t i = 0; i < fragment.files.size(); ++i) {
     const DataFile& file = fragment.files[i];
     for (size_t j = 0; j < file.column_indices.size(); ++j) {
       const int32_t id = file.field_ids[j];
       if (id < 0 || file.column_indices[j] < 0) continue;
-      if (!places.try_emplace(id, LeafPlace{i, file.column_indices[j]}).second) {
+      if (!result[i].try_emplace(id, file.column_indices[j]).second) {
         return Error(ErrorCode::kCorrupt,
                      "two columns of a fragment claim one field: fragment {}, field {}, file {}",
                      fragment.id, id, file.path);
       }
     }
   }
-  return places;
+  return result;
+}
+
+/// A struct may have a column in several files, a leaf in one.
+Status CheckOneFile(const Fragment& fragment, std::span<const FileColumns> files,
+                    const format::Field& field) {
+  for (const int32_t id : format::Schema::LeafIds(field)) {
+    const auto holds = [id](const FileColumns& file) { return file.contains(id); };
+    if (std::count_if(files.begin(), files.end(), holds) > 1) {
+      return Error(ErrorCode::kCorrupt,
+                   "two columns of a fragment claim one field: fragment {}, field {}", fragment.id,
+                   id);
+    }
+  }
+  return Status::OK();
 }
 
 /// What to read from one file, and where its columns go in the output.
@@ -49,39 +59,33 @@ struct FileRequest {
   std::vector<size_t> outputs;
 };
 
-/// Sorts `fields` by the file that holds them. Those that no file holds are in no request.
+/// Sorts `fields` by the files that hold them, or parts of them. Those that no file holds are in no
+/// request.
 Result<std::vector<FileRequest>> PlanRead(const Fragment& fragment,
                                           std::span<const format::Field* const> fields) {
-  ARROW_ASSIGN_OR_RAISE(LeafPlaces places, FindLeaves(fragment));
+  ARROW_ASSIGN_OR_RAISE(const std::vector<FileColumns> files, FindColumns(fragment));
   std::vector<FileRequest> requests(fragment.files.size());
   for (size_t i = 0; i < fields.size(); ++i) {
-    format::ColumnRequest request{*fields[i], {}};
-    std::optional<size_t> file;
-    for (int32_t id : format::Schema::LeafIds(*fields[i])) {
-      auto place = places.find(id);
-      if (place == places.end()) {
-        request.columns.push_back(-1);
-        continue;
+    ARROW_RETURN_NOT_OK(CheckOneFile(fragment, files, *fields[i]));
+    bool found = false;
+    for (size_t file = 0; file < files.size(); ++file) {
+      format::ColumnRequest request{*fields[i], {}};
+      bool holds = false;
+      for (const int32_t id : format::Schema::ColumnIds(*fields[i], fragment.files[file].version)) {
+        const auto column = files[file].find(id);
+        holds |= column != files[file].end();
+        request.columns.push_back(column == files[file].end() ? -1 : column->second);
       }
-      request.columns.push_back(place->second.column);
-      if (file && *file != place->second.file) {
-        return Error(ErrorCode::kUnsupported,
-                     "parts of a column lie in several files of a fragment; compact the table: "
-                     "column \"{}\", fragment {}",
-                     fields[i]->name, fragment.id);
-      }
-      file = place->second.file;
+      if (!holds) continue;
+      found = true;
+      requests[file].columns.push_back(std::move(request));
+      requests[file].outputs.push_back(i);
     }
-    if (!file) {
-      if (!fields[i]->nullable) {
-        return Error(ErrorCode::kCorrupt,
-                     "a fragment lacks a column that is never null: column \"{}\", fragment {}",
-                     fields[i]->name, fragment.id);
-      }
-      continue;
+    if (!found && !fields[i]->nullable) {
+      return Error(ErrorCode::kCorrupt,
+                   "a fragment lacks a column that is never null: column \"{}\", fragment {}",
+                   fields[i]->name, fragment.id);
     }
-    requests[*file].columns.push_back(std::move(request));
-    requests[*file].outputs.push_back(i);
   }
   return requests;
 }
@@ -162,12 +166,19 @@ Result<std::shared_ptr<arrow::RecordBatch>> FragmentSource::Read(
     const format::RowSelection& rows) {
   ARROW_ASSIGN_OR_RAISE(std::vector<FileRequest> requests, PlanRead(fragment, fields));
   ARROW_ASSIGN_OR_RAISE(uint64_t physical_rows, PhysicalRows(context, fragment));
-  std::vector<std::shared_ptr<arrow::Array>> arrays(fields.size());
+  std::vector<std::vector<ColumnPart>> parts(fields.size());
   for (size_t i = 0; i < requests.size(); ++i) {
     const FileRequest& request = requests[i];
     if (request.columns.empty()) continue;
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<format::FileReader> reader,
                           Open(context, fragment.files[i]));
+    // Which columns to ask for was decided by what the manifest says.
+    if (reader->version() != fragment.files[i].version) {
+      return Error(ErrorCode::kCorrupt,
+                   "data file has another version than the manifest says: {}: {}, not {}",
+                   DataFileKey(fragment.files[i]), reader->version().ToString(),
+                   fragment.files[i].version.ToString());
+    }
     if (reader->num_rows() != physical_rows) {
       return Error(ErrorCode::kCorrupt,
                    "data file has another number of rows than its fragment: {}: {}, not {}",
@@ -176,16 +187,20 @@ Result<std::shared_ptr<arrow::RecordBatch>> FragmentSource::Read(
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch,
                           reader->Read(context, request.columns, rows));
     for (size_t j = 0; j < request.outputs.size(); ++j) {
-      arrays[request.outputs[j]] = batch->column(static_cast<int>(j));
+      parts[request.outputs[j]].push_back(
+          {batch->column(static_cast<int>(j)), request.columns[j].columns, reader->version()});
     }
   }
   arrow::FieldVector arrow_fields;
+  arrow::ArrayVector arrays(fields.size());
   arrow_fields.reserve(fields.size());
   for (size_t i = 0; i < fields.size(); ++i) {
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Field> field, format::ToArrow(*fields[i]));
-    if (arrays[i] == nullptr) {
+    if (parts[i].empty()) {
       ARROW_ASSIGN_OR_RAISE(arrays[i],
                             arrow::MakeArrayOfNull(field->type(), rows.num_rows(), context.pool()));
+    } else {
+      ARROW_ASSIGN_OR_RAISE(arrays[i], JoinParts(*fields[i], parts[i]));
     }
     arrow_fields.push_back(std::move(field));
   }

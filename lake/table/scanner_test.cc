@@ -360,9 +360,13 @@ TEST_F(ScannerTest, FilesThatDoNotFitTheManifestAreCorrupt) {
        [](pb::Manifest* m, pb::Transaction*) {
          m->mutable_fragments(0)->mutable_files(0)->set_base_id(0);
        }},
-      {"2.0", ErrorCode::kUnsupported,
+      {"another version", ErrorCode::kCorrupt,
        [](pb::Manifest* m, pb::Transaction*) {
          m->mutable_fragments(0)->mutable_files(0)->set_file_minor_version(0);
+       }},
+      {"2.3", ErrorCode::kUnsupported,
+       [](pb::Manifest* m, pb::Transaction*) {
+         m->mutable_fragments(0)->mutable_files(0)->set_file_minor_version(3);
        }},
       {"absent.lance", ErrorCode::kNotFound,
        [](pb::Manifest* m, pb::Transaction*) {

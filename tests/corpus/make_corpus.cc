@@ -20,6 +20,7 @@
 #include "lake/format/jsonb.h"
 #include "lake/format/testing/decoder_inputs.h"
 #include "lake/format/testing/fixtures.h"
+#include "lake/format/testing/v20_inputs.h"
 
 namespace lake::format {
 namespace {
@@ -136,6 +137,32 @@ std::string InputType(const Field& field) {
   return type;
 }
 
+// Files of version 2.0 are taken apart by pages.
+void AddV20Fixture(const CorpusWriter& corpus, const Fixture& fixture,
+                   const std::vector<ByteRange>& table) {
+  const std::string_view file = fixture.bytes;
+  corpus.Add("v20_file_fuzzer", fixture.name, fixture.bytes);
+  const auto types = V20PageInputTypes();
+  for (size_t column = 0; column < table.size(); ++column) {
+    const auto metadata =
+        V20Column::DecodeFrom(file.substr(table[column].offset, table[column].length), file.size())
+            .ValueOrDie();
+    if (metadata.pages.empty() || column % 3 != 0) continue;
+    const V20Page& page = metadata.pages[0];
+    std::string buffers;
+    for (const ByteRange& buffer : page.buffers)
+      buffers += file.substr(buffer.offset, buffer.length);
+    for (uint8_t type = 0; type < types.size(); ++type) {
+      const bool is_list = std::string_view(types[type]) == "list";
+      if (page.encoding.has_list() != is_list) continue;
+      const bool is_struct = std::string_view(types[type]) == "struct";
+      if (page.encoding.has_packed_struct() != is_struct) continue;
+      corpus.Add("v20_page_fuzzer", fmt::format("{}-{}-{}", fixture.name, column, type),
+                 EncodeV20PageInput(type, page, buffers));
+    }
+  }
+}
+
 void AddFixture(const CorpusWriter& corpus, const Fixture& fixture) {
   const std::string& bytes = fixture.bytes;
   corpus.Add("container_fuzzer", fixture.name, bytes);
@@ -149,6 +176,7 @@ void AddFixture(const CorpusWriter& corpus, const Fixture& fixture) {
       DecodeOffsetTable(file.substr(footer.column_table_start, footer.column_table().length),
                         file.size(), "", "")
           .ValueOrDie();
+  if (reader->version() == kFileVersion20) return AddV20Fixture(corpus, fixture, table);
   std::vector<Leaf> leaves;
   for (const Field& field : reader->schema().fields) AppendLeaves(field, {}, &leaves);
   for (size_t column = 0; column < leaves.size() && column < table.size(); ++column) {

@@ -98,12 +98,12 @@ void CheckError(const Status& status) {
 void CheckArray(const arrow::Array& array) {
   switch (array.type_id()) {
     case arrow::Type::DECIMAL128:
+    case arrow::Type::DECIMAL256:
     case arrow::Type::DATE64:
     case arrow::Type::TIME32:
     case arrow::Type::TIME64:
       if (const Status valid = array.Validate(); !valid.ok()) Fail(valid.ToString());
       return;
-    case arrow::Type::DECIMAL256:
     case arrow::Type::STRUCT:
     case arrow::Type::FIXED_SIZE_LIST:
       if (const Status valid = array.Validate(); !valid.ok()) Fail(valid.ToString());

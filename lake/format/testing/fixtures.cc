@@ -7,21 +7,16 @@
 #include <iterator>
 #include <utility>
 
-#include <arrow/buffer.h>
-#include <arrow/io/memory.h>
-#include <arrow/ipc/reader.h>
 #include <arrow/memory_pool.h>
 #include <arrow/record_batch.h>
-#include <arrow/table.h>
 #include <boost/json.hpp>
 #include <fmt/core.h>
 
+#include "lake/format/testing/fixture_check.h"
 #include "lake/storage/memory_store.h"
 
 namespace lake::format {
 namespace {
-
-std::filesystem::path Folder() { return std::filesystem::path(LAKE_SOURCE_DIR) / "tests/fixtures"; }
 
 [[noreturn]] void Fail(const std::string& text) {
   fmt::print(stderr, "fixtures: {}\n", text);
@@ -32,13 +27,6 @@ std::string ReadFile(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) Fail("cannot read " + path.string());
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(const std::filesystem::path& path) {
-  auto input = std::make_shared<arrow::io::BufferReader>(arrow::Buffer::FromString(ReadFile(path)));
-  ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchStreamReader::Open(input));
-  ARROW_ASSIGN_OR_RAISE(auto table, reader->ToTable());
-  return table->CombineChunksToBatch();
 }
 
 std::vector<std::string> Texts(const boost::json::object& expect, std::string_view key) {
@@ -63,11 +51,7 @@ Fixture LoadOne(const std::filesystem::path& folder, bool with_rows) {
   fixture.bytes = ReadFile(folder / "file.lance");
   fixture.contains = Texts(expect, "contains");
   fixture.refused = Texts(expect, "refused");
-  if (with_rows) {
-    auto rows = ReadRows(folder / "rows.arrow");
-    if (!rows.ok()) Fail(rows.status().ToString());
-    fixture.rows = *std::move(rows);
-  }
+  if (with_rows) fixture.rows = ReadFixtureRows(folder / "rows.arrow");
   return fixture;
 }
 
@@ -120,13 +104,13 @@ class CappedPool : public arrow::MemoryPool {
 
 const std::vector<Fixture>& Fixtures() {
   static const std::vector<Fixture>* const fixtures =
-      new std::vector(Load(Folder() / "files", true));
+      new std::vector(Load(FixtureFolder() / "files", true));
   return *fixtures;
 }
 
 const std::vector<Fixture>& RefusedFixtures() {
   static const std::vector<Fixture>* const fixtures =
-      new std::vector(Load(Folder() / "refused", false));
+      new std::vector(Load(FixtureFolder() / "refused", false));
   return *fixtures;
 }
 
