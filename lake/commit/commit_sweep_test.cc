@@ -81,6 +81,44 @@ class Append : public Change {
   }
 };
 
+class Update : public Change {
+ public:
+  const char* name() const override { return "update"; }
+  void Prepare(const Context& context, Lakehouse* lakehouse) const override {
+    ASSERT_TRUE(CreateNumbers(context, lakehouse, kTable, {1, 2}).ok());
+  }
+  Status Run(const Context& context, Lakehouse* lakehouse,
+             const OperationKey& operation) const override {
+    return UpdateNumbers(context, lakehouse, kTable, 2, 10, operation).status();
+  }
+  bool Happened(const Context& context, Lakehouse* lakehouse) const override {
+    Result<std::vector<int64_t>> numbers = NumbersOf(context, lakehouse, kTable);
+    EXPECT_TRUE(numbers.ok()) << numbers.status().ToString();
+    if (!numbers.ok() || *numbers == std::vector<int64_t>{1, 2}) return false;
+    EXPECT_THAT(*numbers, ElementsAre(1, 12));
+    return true;
+  }
+};
+
+class Replace : public Change {
+ public:
+  const char* name() const override { return "replace"; }
+  void Prepare(const Context& context, Lakehouse* lakehouse) const override {
+    ASSERT_TRUE(CreateNumbers(context, lakehouse, kTable, {1, 2}).ok());
+  }
+  Status Run(const Context& context, Lakehouse* lakehouse,
+             const OperationKey& operation) const override {
+    return ReplaceNumbers(context, lakehouse, kTable, {7}, operation).status();
+  }
+  bool Happened(const Context& context, Lakehouse* lakehouse) const override {
+    Result<std::vector<int64_t>> numbers = NumbersOf(context, lakehouse, kTable);
+    EXPECT_TRUE(numbers.ok()) << numbers.status().ToString();
+    if (!numbers.ok() || *numbers == std::vector<int64_t>{1, 2}) return false;
+    EXPECT_THAT(*numbers, ElementsAre(7));
+    return true;
+  }
+};
+
 class Drop : public Change {
  public:
   const char* name() const override { return "drop"; }
@@ -304,6 +342,16 @@ TEST(CommitSweepTest, CreateOverStorageThatLosesWhatIsNotSynced) { SweepStore(Cr
 TEST(CommitSweepTest, AppendOverStorageThatLosesWhatIsNotSynced) { SweepStore(Append(), true); }
 TEST(CommitSweepTest, CreateOverTheMetastore) { SweepMetastore(Create()); }
 TEST(CommitSweepTest, AppendOverTheMetastore) { SweepMetastore(Append()); }
+
+TEST(CommitSweepTest, UpdateOverStorage) { SweepStore(Update(), false); }
+
+TEST(CommitSweepTest, UpdateOverStorageThatLosesWhatIsNotSynced) { SweepStore(Update(), true); }
+
+TEST(CommitSweepTest, UpdateOverTheMetastore) { SweepMetastore(Update()); }
+
+TEST(CommitSweepTest, ReplaceOverStorage) { SweepStore(Replace(), false); }
+
+TEST(CommitSweepTest, ReplaceOverTheMetastore) { SweepMetastore(Replace()); }
 TEST(CommitSweepTest, DropOverTheMetastore) { SweepMetastore(Drop()); }
 
 TEST(CommitSweepTest, UndropOverTheMetastore) { SweepMetastore(Undrop()); }

@@ -61,6 +61,14 @@ Status FileReferenceChecker::Check(const Context& context, const arrow::RecordBa
   return Status::OK();
 }
 
+Status FileReferenceChecker::CheckAll(const Context& context, const arrow::RecordBatch& batch) {
+  for (int column : FileColumns(*batch.schema())) {
+    ARROW_RETURN_NOT_OK(CheckColumn(context, batch.schema()->field(column)->name(),
+                                    static_cast<const arrow::StructArray&>(*batch.column(column))));
+  }
+  return Status::OK();
+}
+
 Status FileReferenceChecker::CheckColumn(const Context& context, const std::string& name,
                                          const arrow::StructArray& column) {
   if (column.null_count() == column.length()) return Status::OK();

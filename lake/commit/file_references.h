@@ -40,6 +40,8 @@ class FileReferenceChecker {
   /// kPermissionDenied without provenance or outside the stage; kInvalidArgument for a value with a
   /// null child or for too many references; kNotFound, kIntegrity as Stage::CheckExists says.
   Status Check(const Context& context, const arrow::RecordBatch& batch);
+  /// The same for the FILE columns of a batch of any columns.
+  Status CheckAll(const Context& context, const arrow::RecordBatch& batch);
 
  private:
   using Digest = std::array<uint8_t, 16>;

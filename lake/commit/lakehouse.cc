@@ -12,6 +12,7 @@
 #include "lake/commit/leftovers.h"
 #include "lake/commit/operations.h"
 #include "lake/commit/recovery.h"
+#include "lake/commit/table_change.h"
 #include "lake/commit/table_write.h"
 #include "lake/storage/put_probe.h"
 
@@ -119,6 +120,29 @@ Result<std::unique_ptr<TableWrite>> LakehouseImpl::Append(const Context& context
                                                           std::shared_ptr<const OpenTable> table,
                                                           const WriteOptions& options) {
   return StartAppend(context, core_, principal, std::move(table), options);
+}
+
+Result<std::unique_ptr<TableWrite>> LakehouseImpl::Replace(const Context& context,
+                                                           const catalog::Principal& principal,
+                                                           std::shared_ptr<const OpenTable> table,
+                                                           const arrow::Schema& schema,
+                                                           const WriteOptions& options) {
+  return StartReplace(context, core_, principal, std::move(table), schema, options);
+}
+
+Result<std::unique_ptr<TableChange>> LakehouseImpl::StartChange(
+    const Context& context, const catalog::Principal& principal,
+    std::shared_ptr<const OpenTable> table, const WriteOptions& options) {
+  return StartTableChange(context, core_, principal, std::move(table), options);
+}
+
+Result<CommitOutcome> LakehouseImpl::Change(const Context& context,
+                                            const catalog::Principal& principal,
+                                            std::shared_ptr<const OpenTable> table,
+                                            const ChangeMaker& make, const WriteOptions& options) {
+  ARROW_ASSIGN_OR_RAISE(std::unique_ptr<TableChange> change,
+                        StartChange(context, principal, std::move(table), options));
+  return RunChange(context, change.get(), make);
 }
 
 Result<CommitOutcome> LakehouseImpl::Replay(const Context& context,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "lake/catalog/metastore.h"
 #include "lake/objects/stage.h"
 #include "lake/table/dataset.h"
+#include "lake/table/row_change.h"
 
 namespace arrow {
 class RecordBatch;
@@ -39,8 +41,13 @@ struct OperationKey {
 
 struct CommitOutcome {
   uint64_t version = 0;
+  /// Rows written, changed and deleted.
   uint64_t num_rows = 0;
   bool replayed = false;
+  /// Of a change, what became of its rows; 0 where it was replayed.
+  uint64_t num_deleted = 0;
+  uint64_t num_updated = 0;
+  uint64_t num_inserted = 0;
 };
 
 struct WriteOptions {
@@ -50,6 +57,35 @@ struct WriteOptions {
   bool file_provenance_proved = false;
   uint64_t max_buffered_bytes = 256ull << 20;
 };
+
+/// What a change of a table is worked out from.
+struct ChangeInput {
+  std::shared_ptr<const table::Dataset> dataset;
+  /// Goes to all that writes values: FILE values are checked as in a TableWrite.
+  table::RowCheck check;
+  uint64_t max_buffered_bytes = 0;
+};
+
+/// A change of a table by one of the operations of lake/table. Not thread-safe, but its check is.
+class TableChange {
+ public:
+  virtual ~TableChange() = default;
+
+  /// Set if the operation was done before: nothing needs to be worked out.
+  virtual const std::optional<CommitOutcome>& replayed() const = 0;
+  /// What to work it out from. Its check must not outlive this object.
+  virtual const ChangeInput& input() const = 0;
+  /// Commits what was worked out from input(); a change of nothing makes no version. kConflict that
+  /// is retryable: another commit came first, and the change can be worked out again after Renew.
+  virtual Result<CommitOutcome> Commit(const Context& context, table::PreparedChange change) = 0;
+  /// Moves input() to the newest version.
+  virtual Status Renew(const Context& context) = 0;
+};
+
+/// Works a change out on a version, with the functions of lake/table. Called again on a newer one
+/// where another commit came first.
+using ChangeMaker =
+    std::function<Result<table::PreparedChange>(const Context& context, const ChangeInput& input)>;
 
 /// Rows on their way into a table. Every FILE value is checked as it passes: contained in the
 /// writer's stage, existing, of the declared size. Not thread-safe. Destruction without Commit
@@ -111,6 +147,27 @@ class Lakehouse {
                                                      const catalog::Principal& principal,
                                                      std::shared_ptr<const OpenTable> table,
                                                      const WriteOptions& options) = 0;
+
+  /// Starts a replacement of all rows and columns of `table` in one commit, under the name and
+  /// incarnation it has. Config, table metadata and row ids go on; indices go. Otherwise as Append.
+  virtual Result<std::unique_ptr<TableWrite>> Replace(const Context& context,
+                                                      const catalog::Principal& principal,
+                                                      std::shared_ptr<const OpenTable> table,
+                                                      const arrow::Schema& schema,
+                                                      const WriteOptions& options) = 0;
+
+  /// Starts a change of `table` from its version. With an operation id, idempotent as Append.
+  virtual Result<std::unique_ptr<TableChange>> StartChange(const Context& context,
+                                                           const catalog::Principal& principal,
+                                                           std::shared_ptr<const OpenTable> table,
+                                                           const WriteOptions& options) = 0;
+
+  /// Changes `table` by what `make` works out, in one commit. Where another commit came first that
+  /// it cannot be brought on top of, it is worked out again on the newest version, up to 20 times.
+  /// A change of nothing makes no version. With an operation id, idempotent as Append.
+  virtual Result<CommitOutcome> Change(const Context& context, const catalog::Principal& principal,
+                                       std::shared_ptr<const OpenTable> table,
+                                       const ChangeMaker& make, const WriteOptions& options) = 0;
 
   /// The outcome of an operation by its id, if a record of it exists: lets a caller replay without
   /// sending the rows again. kNotFound if there is no record; kInvalidArgument on another digest.

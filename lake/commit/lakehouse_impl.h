@@ -43,6 +43,18 @@ class LakehouseImpl : public Lakehouse {
                                              const catalog::Principal& principal,
                                              std::shared_ptr<const OpenTable> table,
                                              const WriteOptions& options) override;
+  Result<std::unique_ptr<TableWrite>> Replace(const Context& context,
+                                              const catalog::Principal& principal,
+                                              std::shared_ptr<const OpenTable> table,
+                                              const arrow::Schema& schema,
+                                              const WriteOptions& options) override;
+  Result<std::unique_ptr<TableChange>> StartChange(const Context& context,
+                                                   const catalog::Principal& principal,
+                                                   std::shared_ptr<const OpenTable> table,
+                                                   const WriteOptions& options) override;
+  Result<CommitOutcome> Change(const Context& context, const catalog::Principal& principal,
+                               std::shared_ptr<const OpenTable> table, const ChangeMaker& make,
+                               const WriteOptions& options) override;
   Result<CommitOutcome> Replay(const Context& context, const catalog::Principal& principal,
                                const OperationKey& operation) override;
 

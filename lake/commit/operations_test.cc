@@ -16,6 +16,7 @@
 #include "lake/commit/testing/test_lakehouse.h"
 #include "lake/storage/memory_store.h"
 #include "lake/storage/testing/faulty_store.h"
+#include "lake/table/update_rows.h"
 
 namespace lake::commit {
 namespace {
@@ -88,6 +89,73 @@ TEST_F(OperationsTest, AnAppendRunsOnce) {
   EXPECT_EQ(replayed.version, first.version);
   EXPECT_EQ(replayed.num_rows, 2u);
   EXPECT_THAT(NumbersOf(context_, lakehouse(), "t").ValueOrDie(), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(OperationsTest, AChangeRunsOnce) {
+  ASSERT_OK(CreateNumbers(context_, lakehouse(), "t", {1, 2, 3}));
+  OperationKey operation = NewOperation();
+  CommitOutcome first = UpdateNumbers(context_, lakehouse(), "t", 2, 10, operation).ValueOrDie();
+  EXPECT_EQ(first.num_updated, 2u);
+  ASSERT_OK(AppendNumbers(context_, lakehouse(), "t", {4}));
+  for (int i = 0; i < 2; ++i) {
+    CommitOutcome again = UpdateNumbers(context_, lakehouse(), "t", 2, 10, operation).ValueOrDie();
+    EXPECT_TRUE(again.replayed);
+    EXPECT_EQ(again.version, first.version);
+    EXPECT_EQ(again.num_rows, 2u);
+  }
+  EXPECT_THAT(NumbersOf(context_, lakehouse(), "t").ValueOrDie(), ElementsAre(1, 4, 12, 13));
+  // One that changes nothing is remembered, too.
+  OperationKey nothing = NewOperation();
+  EXPECT_EQ(UpdateNumbers(context_, lakehouse(), "t", 100, 1, nothing)->version, first.version + 1);
+  ASSERT_OK(AppendNumbers(context_, lakehouse(), "t", {100}));
+  EXPECT_TRUE(UpdateNumbers(context_, lakehouse(), "t", 100, 1, nothing)->replayed);
+  EXPECT_THAT(NumbersOf(context_, lakehouse(), "t").ValueOrDie(), ElementsAre(1, 4, 12, 13, 100));
+}
+
+TEST_F(OperationsTest, AnUnknownChangeIsResolvedByItsReplay) {
+  ASSERT_OK(CreateNumbers(context_, lakehouse(), "t", {1, 2, 3}));
+  OperationKey operation = NewOperation();
+  LoseTheNextAcknowledgement();
+  Result<CommitOutcome> lost = UpdateNumbers(context_, lakehouse(), "t", 2, 10, operation);
+  EXPECT_TRUE(IsCommitStateUnknown(lost.status()));
+  CommitOutcome replayed = lakehouse()->Replay(context_, {}, operation).ValueOrDie();
+  EXPECT_TRUE(replayed.replayed);
+  EXPECT_EQ(replayed.num_rows, 2u);
+  EXPECT_THAT(NumbersOf(context_, lakehouse(), "t").ValueOrDie(), ElementsAre(1, 12, 13));
+}
+
+TEST_F(OperationsTest, AReplacementKeepsTheTable) {
+  ASSERT_OK(CreateNumbers(context_, lakehouse(), "t", {1, 2, 3}));
+  const catalog::Entry before = EntryOf("t");
+  ASSERT_OK(ReplaceNumbers(context_, lakehouse(), "t", {7}));
+  ASSERT_OK(ReplaceNumbers(context_, lakehouse(), "t", {}));
+  EXPECT_EQ(EntryOf("t").incarnation, before.incarnation);
+  ASSERT_OK(AppendNumbers(context_, lakehouse(), "t", {8}));
+  EXPECT_THAT(NumbersOf(context_, lakehouse(), "t").ValueOrDie(), ElementsAre(8));
+}
+
+TEST_F(OperationsTest, AChangeIsWorkedOutAgainBehindAnother) {
+  ASSERT_OK(CreateNumbers(context_, lakehouse(), "t", {1, 2, 3}));
+  auto table =
+      lakehouse()->OpenByName(context_, {}, InMain("t"), catalog::NameMatch::kExact).ValueOrDie();
+  int runs = 0;
+  auto update = [&](const Context& context,
+                    const ChangeInput& input) -> Result<table::PreparedChange> {
+    namespace cp = arrow::compute;
+    table::UpdateRowsOptions options;
+    options.assignments.emplace("x",
+                                cp::call("add", {cp::field_ref("x"), cp::literal(int64_t{1})}));
+    ARROW_ASSIGN_OR_RAISE(table::PreparedChange change,
+                          table::UpdateRows(context, input.dataset, options));
+    // Another one comes first, once.
+    if (++runs == 1) {
+      EXPECT_TRUE(UpdateNumbers(context_, lakehouse(), "t", 3, 100).ok());
+    }
+    return change;
+  };
+  ASSERT_OK(lakehouse()->Change(context_, {}, table, update, {}));
+  EXPECT_EQ(runs, 2);
+  EXPECT_THAT(NumbersOf(context_, lakehouse(), "t").ValueOrDie(), ElementsAre(2, 3, 104));
 }
 
 TEST_F(OperationsTest, ACreateRunsOnce) {

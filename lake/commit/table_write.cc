@@ -8,15 +8,16 @@
 
 #include "lake/base/crash_point.h"
 #include "lake/base/uuid.h"
+#include "lake/commit/commit_transaction.h"
 #include "lake/commit/file_references.h"
 #include "lake/commit/incarnation.h"
 #include "lake/commit/lease_keeper.h"
 #include "lake/commit/operations.h"
 #include "lake/commit/recovery.h"
-#include "lake/commit/reference_sets.h"
 #include "lake/commit/row_shape.h"
 #include "lake/commit/row_sink.h"
 #include "lake/format/file_writer.h"
+#include "lake/table/column_files.h"
 #include "lake/table/commit.h"
 
 namespace lake::commit {
@@ -28,27 +29,6 @@ constexpr int kNameAttempts = 3;
 
 Status AlreadyEnded() {
   return MakeError(ErrorCode::kInvalidArgument, "write was committed or given up before");
-}
-
-// Steps 3 and 4 of the pipeline. Once it was called, the fragments are the commit's to keep or
-// remove.
-Result<table::CommitResult> CommitTransaction(const Context& context,
-                                              const std::shared_ptr<storage::ObjectStore>& store,
-                                              table::Transaction transaction,
-                                              const OperationKey& operation,
-                                              table::CommitOptions options) {
-  if (!operation.operation_id.empty()) {
-    transaction.properties[table::kOperationIdProperty] = operation.operation_id;
-    transaction.properties[table::kPayloadDigestProperty] = operation.payload_digest;
-  }
-  Result<std::vector<std::string>> sets = WriteReferenceSets(context, store.get(), transaction);
-  if (!sets.ok()) {
-    table::RemoveUncommitted(SettlingContext(context), store.get(), transaction.new_objects).ok();
-    return sets.status();
-  }
-  CrashPoint("references_written");
-  options.sync_keys = *std::move(sets);
-  return table::Commit(context, store, transaction, options);
 }
 
 /// A write whose operation is done already: it takes the rows and gives the first outcome.
@@ -72,15 +52,18 @@ class ReplayedWrite : public TableWrite {
   uint64_t num_rows_ = 0;
 };
 
+/// New rows of a table that is there, besides its old ones or in their place.
 class AppendWrite : public TableWrite {
  public:
+  /// With `new_schema` the rows replace all that the table has.
   AppendWrite(std::shared_ptr<LakehouseCore> core, std::shared_ptr<const OpenTable> table,
               OperationKey operation, std::optional<uint64_t> replay_base,
-              std::unique_ptr<RowSink> sink)
+              std::unique_ptr<RowSink> sink, std::optional<format::Schema> new_schema = {})
       : core_(std::move(core)),
         table_(std::move(table)),
         operation_(std::move(operation)),
         replay_base_(replay_base),
+        new_schema_(std::move(new_schema)),
         sink_(std::move(sink)) {}
 
   const std::shared_ptr<arrow::Schema>& schema() const override { return sink_->schema(); }
@@ -95,24 +78,13 @@ class AppendWrite : public TableWrite {
     CrashPoint("data_written");
     const uint64_t read_version = table_->dataset->manifest().version();
     CommitOutcome outcome{.version = read_version, .num_rows = sink_->num_rows()};
-    if (!fragments.empty()) {
+    if (!fragments.empty() || new_schema_) {
       ARROW_ASSIGN_OR_RAISE(table::CommitResult result,
                             CommitRows(context, read_version, std::move(fragments)));
       outcome.version = result.version;
       outcome.replayed = result.replayed;
-      // Only a hint: the version is visible and durable without it.
-      core_->metastore()
-          .AdvanceHint(HintContext(context), table_->entry.incarnation, result.version)
-          .ok();
-      CrashPoint("hint_published");
     }
-    if (!operation_.operation_id.empty()) {
-      core_->metastore()
-          .FinishOperation(HintContext(context), operation_.operation_id, outcome.version,
-                           outcome.num_rows)
-          .ok();
-    }
-    CrashPoint("outcome_recorded");
+    PublishOutcome(context, core_.get(), *table_, operation_, outcome);
     return outcome;
   }
 
@@ -126,16 +98,18 @@ class AppendWrite : public TableWrite {
   Result<table::CommitResult> CommitRows(const Context& context, uint64_t read_version,
                                          std::vector<table::Fragment> fragments) {
     const std::shared_ptr<storage::ObjectStore>& store = table_->dataset->store();
+    table::Operation operation;
+    if (new_schema_) {
+      table::OverwriteOperation overwrite;
+      overwrite.fragments = std::move(fragments);
+      overwrite.schema = *new_schema_;
+      operation = std::move(overwrite);
+    } else {
+      operation = table::AppendOperation{std::move(fragments)};
+    }
     table::Transaction transaction =
-        table::NewTransaction(context, read_version, table::AppendOperation{std::move(fragments)},
-                              sink_->TakeNewObjects());
-    table::CommitOptions options;
-    // The row is not asked: an append that lands after a drop belongs to the dropped table.
-    options.authority = [&](const table::Dataset* newest) -> Status {
-      if (newest == nullptr) return TableMissing(table_->entry);
-      return CheckIncarnation(context, table_->entry, store.get(), newest->manifest());
-    };
-    options.replay_base = replay_base_;
+        table::NewTransaction(context, read_version, std::move(operation), sink_->TakeNewObjects());
+    table::CommitOptions options = OptionsFor(context, *table_, replay_base_);
     return CommitTransaction(context, store, std::move(transaction), operation_,
                              std::move(options));
   }
@@ -145,6 +119,7 @@ class AppendWrite : public TableWrite {
   const OperationKey operation_;
   /// Set if an attempt of the operation may have been made before.
   const std::optional<uint64_t> replay_base_;
+  const std::optional<format::Schema> new_schema_;
   const std::unique_ptr<RowSink> sink_;
   bool ended_ = false;
 };
@@ -284,12 +259,6 @@ Status RecordCreate(const Context& context, LakehouseCore* core, const Operation
   return core->metastore().BeginOperation(context, record).status();
 }
 
-Status WrongKind(const OperationKey& operation) {
-  return Error(ErrorCode::kInvalidArgument,
-               "operation id was used before for another kind of change; use a new one: {}",
-               operation.operation_id);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<TableWrite>> StartAppend(const Context& context,
@@ -305,31 +274,45 @@ Result<std::unique_ptr<TableWrite>> StartAppend(const Context& context,
       FileReferenceChecker checker,
       MakeChecker(context, core.get(), principal, *dataset.arrow_schema(), options));
 
-  std::optional<uint64_t> replay_base;
-  if (!options.operation.operation_id.empty()) {
-    catalog::OperationRecord record;
-    record.operation_id = options.operation.operation_id;
-    record.payload_digest = options.operation.payload_digest;
-    record.incarnation = table->entry.incarnation;
-    record.base_version = dataset.manifest().version();
-    ARROW_ASSIGN_OR_RAISE(catalog::BegunOperation begun,
-                          core->metastore().BeginOperation(context, record));
-    CrashPoint("operation_recorded");
-    if (begun.existed) {
-      if (begun.record.base_version == 0) return WrongKind(options.operation);
-      ARROW_ASSIGN_OR_RAISE(OperationState state,
-                            ResolveOperation(context, core.get(), options.operation));
-      if (state.outcome.has_value()) {
-        return std::make_unique<ReplayedWrite>(dataset.arrow_schema(), *state.outcome);
-      }
-      replay_base = begun.record.base_version;
-    }
+  ARROW_ASSIGN_OR_RAISE(BegunChange begun,
+                        BeginChange(context, core.get(), *table, options.operation));
+  if (begun.outcome.has_value()) {
+    return std::make_unique<ReplayedWrite>(dataset.arrow_schema(), *begun.outcome);
   }
   auto sink = std::make_unique<RowSink>(context, dataset.store(), dataset.manifest().schema(),
                                         dataset.arrow_schema(), std::move(checker),
                                         options.max_buffered_bytes);
   return std::make_unique<AppendWrite>(std::move(core), std::move(table), options.operation,
-                                       replay_base, std::move(sink));
+                                       begun.replay_base, std::move(sink));
+}
+
+Result<std::unique_ptr<TableWrite>> StartReplace(const Context& context,
+                                                 std::shared_ptr<LakehouseCore> core,
+                                                 const catalog::Principal& principal,
+                                                 std::shared_ptr<const OpenTable> table,
+                                                 const arrow::Schema& schema,
+                                                 const WriteOptions& options) {
+  ARROW_RETURN_NOT_OK(core->write_gate());
+  ARROW_RETURN_NOT_OK(CheckOperationKey(options.operation));
+  ARROW_RETURN_NOT_OK(CheckNewColumns(schema));
+  const table::Dataset& dataset = *table->dataset;
+  ARROW_RETURN_NOT_OK(table::CheckWritable(dataset.manifest(), table->entry.name.ToString()));
+  ARROW_ASSIGN_OR_RAISE(format::Schema table_schema,
+                        format::SchemaFromArrow(schema, table::NextFieldId(dataset.manifest())));
+  ARROW_RETURN_NOT_OK(format::CheckWritable(table_schema));
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Schema> arrow_schema, format::ToArrow(table_schema));
+  ARROW_ASSIGN_OR_RAISE(FileReferenceChecker checker,
+                        MakeChecker(context, core.get(), principal, *arrow_schema, options));
+  ARROW_ASSIGN_OR_RAISE(BegunChange begun,
+                        BeginChange(context, core.get(), *table, options.operation));
+  if (begun.outcome.has_value()) {
+    return std::make_unique<ReplayedWrite>(std::move(arrow_schema), *begun.outcome);
+  }
+  auto sink =
+      std::make_unique<RowSink>(context, dataset.store(), table_schema, std::move(arrow_schema),
+                                std::move(checker), options.max_buffered_bytes);
+  return std::make_unique<AppendWrite>(std::move(core), std::move(table), options.operation,
+                                       begun.replay_base, std::move(sink), std::move(table_schema));
 }
 
 Result<std::unique_ptr<TableWrite>> StartCreate(
@@ -350,7 +333,7 @@ Result<std::unique_ptr<TableWrite>> StartCreate(
   if (!options.operation.operation_id.empty()) {
     Result<OperationState> state = ResolveOperation(context, core.get(), options.operation);
     if (state.ok()) {
-      if (state->record.base_version != 0) return WrongKind(options.operation);
+      if (state->record.base_version != 0) return WrongKindOfOperation(options.operation);
       if (state->outcome.has_value()) {
         return std::make_unique<ReplayedWrite>(std::move(arrow_schema), *state->outcome);
       }

@@ -20,6 +20,14 @@ Result<std::unique_ptr<TableWrite>> StartAppend(const Context& context,
                                                 std::shared_ptr<const OpenTable> table,
                                                 const WriteOptions& options);
 
+/// Lakehouse::Replace.
+Result<std::unique_ptr<TableWrite>> StartReplace(const Context& context,
+                                                 std::shared_ptr<LakehouseCore> core,
+                                                 const catalog::Principal& principal,
+                                                 std::shared_ptr<const OpenTable> table,
+                                                 const arrow::Schema& schema,
+                                                 const WriteOptions& options);
+
 /// Lakehouse::Create.
 Result<std::unique_ptr<TableWrite>> StartCreate(
     const Context& context, std::shared_ptr<LakehouseCore> core,

@@ -17,16 +17,6 @@ namespace {
 // object stores that partition by prefix spread them.
 constexpr size_t kSpreadBytes = 3;
 
-std::string NewDataFileName(const Context& context) {
-  const Uuid uuid = Uuid::NewV4(context);
-  std::string name;
-  for (size_t i = 0; i < uuid.bytes.size(); ++i) {
-    name += i < kSpreadBytes ? fmt::format("{:08b}", uuid.bytes[i])
-                             : fmt::format("{:02x}", uuid.bytes[i]);
-  }
-  return name + ".lance";
-}
-
 class AppendWriterImpl final : public AppendWriter {
  public:
   AppendWriterImpl(const Context& context, std::shared_ptr<storage::ObjectStore> store,
@@ -116,6 +106,16 @@ Result<std::vector<Fragment>> AppendWriterImpl::Finish() {
 }
 
 }  // namespace
+
+std::string NewDataFileName(const Context& context) {
+  const Uuid uuid = Uuid::NewV4(context);
+  std::string name;
+  for (size_t i = 0; i < uuid.bytes.size(); ++i) {
+    name += i < kSpreadBytes ? fmt::format("{:08b}", uuid.bytes[i])
+                             : fmt::format("{:02x}", uuid.bytes[i]);
+  }
+  return name + ".lance";
+}
 
 Result<std::unique_ptr<AppendWriter>> AppendWriter::Open(
     const Context& context, std::shared_ptr<storage::ObjectStore> store, format::Schema schema,

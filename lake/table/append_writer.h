@@ -47,4 +47,7 @@ class AppendWriter {
   virtual const std::vector<std::string>& new_objects() const = 0;
 };
 
+/// A name for a new data file, under `data/`.
+std::string NewDataFileName(const Context& context);
+
 }  // namespace lake::table

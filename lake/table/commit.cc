@@ -130,8 +130,12 @@ Result<CommitResult> Committer::Run() {
   Result<CommitResult> result = RunAttempts();
   const bool unknown = !result.ok() && IsCommitStateUnknown(result.status());
   if (!unknown && (!result.ok() || found_other_transaction_)) RemoveFiles();
-  // Attempts that another commit beat for good: nothing names these.
+  // Attempts that another commit beat for good, and what the rebase put in place of the
+  // transaction's own: nothing names these.
   if (!unknown) (void)RemoveUncommitted(context_, store_.get(), superseded_objects_);
+  if (result.ok() && !result->replayed) {
+    (void)RemoveUncommitted(context_, store_.get(), rebased_.replaced_objects);
+  }
   return result;
 }
 
@@ -357,10 +361,12 @@ Status Committer::Rebase(const VersionList& versions, const Manifest& newest) {
   superseded_objects_.insert(superseded_objects_.end(), rebased_.new_objects.begin(),
                              rebased_.new_objects.end());
   rebased_.new_objects.clear();
-  const bool names_fragments = !std::holds_alternative<AppendOperation>(transaction_.operation) &&
-                               !std::holds_alternative<OverwriteOperation>(transaction_.operation);
+  const bool names_fragments = std::holds_alternative<DeleteOperation>(transaction_.operation) ||
+                               std::holds_alternative<UpdateOperation>(transaction_.operation) ||
+                               std::holds_alternative<MergeOperation>(transaction_.operation) ||
+                               std::holds_alternative<RewriteOperation>(transaction_.operation);
   if (!names_fragments || newest.version() == transaction_.read_version) {
-    rebased_.operation = transaction_.operation;
+    rebased_ = {transaction_.operation, {}, {}};
     return Status::OK();
   }
   ARROW_RETURN_NOT_OK(LoadRead(versions, newest));

@@ -22,6 +22,8 @@ namespace lake::table {
 /// The property keys of an idempotent operation.
 inline constexpr char kOperationIdProperty[] = "lake.operation_id";
 inline constexpr char kPayloadDigestProperty[] = "lake.payload_digest";
+/// Rows that a change wrote, changed and deleted: a replay tells them.
+inline constexpr char kNumRowsProperty[] = "lake.num_rows";
 
 /// What stands in the way of a commit, asked for before each attempt (DESIGN: commit, step 3).
 /// An error ends the commit as not done.

@@ -13,15 +13,21 @@
 #include "lake/storage/memory_store.h"
 #include "lake/storage/testing/faulty_store.h"
 #include "lake/storage/testing/loses_unsynced_store.h"
+#include "lake/table/alter_columns.h"
 #include "lake/table/append_writer.h"
 #include "lake/table/commit.h"
+#include "lake/table/delete_rows.h"
+#include "lake/table/deletion_file.h"
+#include "lake/table/merge_insert.h"
 #include "lake/table/testing/fake_table_internal.h"
 #include "lake/table/transaction_internal.h"
+#include "lake/table/update_rows.h"
 #include "lake/table/version_list.h"
 
 namespace lake::table {
 namespace {
 
+namespace cp = arrow::compute;
 using storage::Fault;
 using storage::FaultyStore;
 using storage::ObjectStore;
@@ -95,10 +101,109 @@ void PrepareForeignTable(const Context& context, std::shared_ptr<ObjectStore> st
       }).ok());
 }
 
+using Maker = std::function<Result<PreparedChange>(const Context&, std::shared_ptr<Dataset>)>;
+
+/// Works a change out on version 1 and commits it.
+auto RunChange(Maker make) {
+  return [make](const Context& context, std::shared_ptr<ObjectStore> store,
+                std::optional<uint64_t> replay_base) -> Result<CommitResult> {
+    OpenOptions open;
+    open.version = 1;
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<Dataset> dataset, Dataset::Open(context, store, open));
+    ARROW_ASSIGN_OR_RAISE(PreparedChange change, make(context, dataset));
+    change.transaction.properties[kOperationIdProperty] = kOperationId;
+    CommitOptions options;
+    options.replay_base = replay_base;
+    return Commit(context, store, change.transaction, options);
+  };
+}
+
+/// Another operation's delete of the last row is version 2.
+void PrepareDeleted(const Context& context, std::shared_ptr<ObjectStore> store) {
+  PrepareTable(context, store);
+  auto dataset = Dataset::Open(context, store).ValueOrDie();
+  PreparedChange change =
+      DeleteRows(context, dataset, cp::equal(cp::field_ref("id"), cp::literal(int64_t{4})))
+          .ValueOrDie();
+  ASSERT_TRUE(Commit(context, store, change.transaction, {}).ok());
+}
+
+cp::Expression FirstRows() { return cp::less(cp::field_ref("id"), cp::literal(int64_t{2})); }
+
+Result<PreparedChange> Delete(const Context& context, std::shared_ptr<Dataset> dataset) {
+  return DeleteRows(context, dataset, FirstRows());
+}
+Result<PreparedChange> Truncate(const Context& context, std::shared_ptr<Dataset> dataset) {
+  return DeleteRows(context, dataset, std::nullopt);
+}
+Result<PreparedChange> Update(const Context& context, std::shared_ptr<Dataset> dataset) {
+  UpdateRowsOptions options;
+  options.filter = FirstRows();
+  options.assignments.emplace("name", cp::literal("changed"));
+  return UpdateRows(context, dataset, options);
+}
+Result<PreparedChange> Merge(const Context& context, std::shared_ptr<Dataset> dataset) {
+  ARROW_ASSIGN_OR_RAISE(auto source, arrow::RecordBatchReader::Make({Rows()->Slice(3, 2)}));
+  MergeInsertOptions options;
+  options.on = {"id"};
+  options.when_matched = MergeInsertOptions::Matched::kUpdate;
+  return MergeInsert(context, dataset, source.get(), options);
+}
+Result<PreparedChange> AddColumn(const Context& context, std::shared_ptr<Dataset> dataset) {
+  return AddComputedColumns(context, dataset, {{"more", cp::field_ref("id"), nullptr}});
+}
+Result<PreparedChange> Drop(const Context& context, std::shared_ptr<Dataset> dataset) {
+  return DropColumns(context, dataset, {"name"});
+}
+Result<PreparedChange> Cast(const Context& context, std::shared_ptr<Dataset> dataset) {
+  ColumnAlteration alteration;
+  alteration.column = "id";
+  alteration.new_type = arrow::int32();
+  return AlterColumns(context, dataset, {alteration});
+}
+Result<PreparedChange> ReplaceName(const Context& context, std::shared_ptr<Dataset> dataset) {
+  return ReplaceColumn(context, dataset, "name", cp::literal("all"));
+}
+Result<PreparedChange> Configure(const Context& context, std::shared_ptr<Dataset> dataset) {
+  UpdateConfigOperation update;
+  update.config.emplace().entries["k"] = "v";
+  PreparedChange change;
+  change.transaction = NewTransaction(context, dataset->manifest().version(), std::move(update));
+  return change;
+}
+Result<PreparedChange> Restore(const Context& context, std::shared_ptr<Dataset> dataset) {
+  PreparedChange change;
+  change.transaction = NewTransaction(context, dataset->manifest().version(), RestoreOperation{1});
+  return change;
+}
+Result<PreparedChange> Overwrite(const Context& context, std::shared_ptr<Dataset> dataset) {
+  OverwriteOperation overwrite;
+  overwrite.schema = SmallSchema();
+  ARROW_ASSIGN_OR_RAISE(overwrite.fragments, WriteRows(context, dataset->store()));
+  std::vector<std::string> keys = DataFileKeys(overwrite.fragments);
+  PreparedChange change;
+  change.transaction =
+      NewTransaction(context, dataset->manifest().version(), std::move(overwrite), std::move(keys));
+  return change;
+}
+
 const Operation kOperations[] = {
     {"create", [](const Context&, std::shared_ptr<ObjectStore>) {}, RunCreate, 0},
     {"append", PrepareTable, RunAppend, 1},
     {"append behind a foreign version", PrepareForeignTable, RunAppend, 1},
+    {"delete", PrepareTable, RunChange(Delete), 1},
+    {"delete behind a delete", PrepareDeleted, RunChange(Delete), 1},
+    {"truncate", PrepareTable, RunChange(Truncate), 1},
+    {"update", PrepareTable, RunChange(Update), 1},
+    {"update behind a delete", PrepareDeleted, RunChange(Update), 1},
+    {"merge", PrepareTable, RunChange(Merge), 1},
+    {"add column", PrepareTable, RunChange(AddColumn), 1},
+    {"drop column", PrepareTable, RunChange(Drop), 1},
+    {"cast column", PrepareTable, RunChange(Cast), 1},
+    {"replace column", PrepareTable, RunChange(ReplaceName), 1},
+    {"config", PrepareTable, RunChange(Configure), 1},
+    {"restore", PrepareDeleted, RunChange(Restore), 1},
+    {"overwrite", PrepareTable, RunChange(Overwrite), 1},
 };
 
 /// How many versions of the table hold the swept operation, after checking that the newest
@@ -116,6 +221,9 @@ int CountOperation(const Context& context, ObjectStore* store) {
         EXPECT_TRUE(info.ok()) << "version " << version << ": " << info.status();
         if (info.ok()) EXPECT_EQ(info->size, file.size_bytes);
       }
+      Result<DeletionVector> deletions =
+          ReadDeletionFile(context, store, fragment, fragment.physical_rows);
+      EXPECT_TRUE(deletions.ok()) << "version " << version << ": " << deletions.status();
     }
   }
   return count;
@@ -123,7 +231,7 @@ int CountOperation(const Context& context, ObjectStore* store) {
 
 std::vector<std::string> DataFiles(const Context& context, ObjectStore* store) {
   std::vector<std::string> keys;
-  for (const char* folder : {"data/", "_transactions/"}) {
+  for (const char* folder : {"data/", "_transactions/", "_deletions/"}) {
     for (const storage::ObjectInfo& object :
          storage::ListAll(store, context, folder).ValueOrDie()) {
       keys.push_back(object.key);

@@ -251,6 +251,11 @@ bool ShareFragment(const pb::Transaction& mine, const pb::Transaction& theirs) {
 Verdict Judge(const pb::Transaction& mine, bool inserted_by_key, const pb::Transaction& theirs) {
   // Both may have added a row under the same key.
   if (inserted_by_key && theirs.update().new_fragments_size() > 0) return Verdict::kRetry;
+  // A column that may no longer be null was checked without theirs.
+  const bool adds_rows = theirs.has_append() || theirs.update().new_fragments_size() > 0;
+  if (mine.has_project() && !mine.project().preserves_nullability() && adds_rows) {
+    return Verdict::kRetry;
+  }
   auto retry_if = [](bool clash) { return clash ? Verdict::kRetry : Verdict::kOk; };
   auto never_if = [](bool clash) { return clash ? Verdict::kNever : Verdict::kOk; };
   switch (kRules[KindOf(mine)][KindOf(theirs)]) {

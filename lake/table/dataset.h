@@ -43,7 +43,9 @@ using RowAddress = uint64_t;
 
 /// What a scan reads. Column names are top-level names, compared byte for byte.
 struct ScanOptions {
-  /// Output columns in this order; nothing means all.
+  /// Output columns in this order; nothing means all. Besides the table's own: `_rowid`, `_rowaddr`
+  /// and, in tables with stable row ids, `_row_created_at_version` and
+  /// `_row_last_updated_at_version`.
   std::optional<std::vector<std::string>> columns;
   /// Rows to keep: a boolean expression over top-level columns, by Arrow's semantics (null drops
   /// the row). Its columns need not be in `columns`.

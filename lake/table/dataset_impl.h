@@ -27,6 +27,10 @@ class DatasetImpl final : public Dataset {
       const Context& context, std::span<const RowAddress> addresses,
       const std::vector<std::string>& columns) const override;
 
+  const std::shared_ptr<FragmentSource>& source() const { return source_; }
+  /// The fragment of that id; kNotFound if the version has none. Borrowed from the manifest.
+  Result<const Fragment*> FragmentById(uint64_t id) const;
+
  private:
   const std::shared_ptr<storage::ObjectStore> store_;
   const std::shared_ptr<const Manifest> manifest_;

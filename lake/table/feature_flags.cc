@@ -76,13 +76,20 @@ Status CheckWritable(const Manifest& manifest, const std::string& table) {
 
 Status CheckTakesRows(const Manifest& manifest, const std::string& table) {
   ARROW_RETURN_NOT_OK(CheckWritable(manifest, table));
-  const bool mixed = (manifest.reader_flags() & kFlagMixedFileVersions) != 0;
-  if (manifest.file_version() != format::kFileVersion22 && !mixed) {
+  if (manifest.file_version() != format::kFileVersion22 && !MayMixFileVersions(manifest)) {
     return Error(ErrorCode::kUnsupported,
-                 "data files of this version are not written, only of 2.2: {}: file_version {}",
-                 table, manifest.file_version().ToString());
+                 "data files of this version are not written, only of 2.2; to mix both in the "
+                 "table, which Lance reads from version 12 on, set its config {} to true: {}: "
+                 "file_version {}",
+                 kMixedFileVersionsConfig, table, manifest.file_version().ToString());
   }
   return Status::OK();
+}
+
+bool MayMixFileVersions(const Manifest& manifest) {
+  if ((manifest.reader_flags() & kFlagMixedFileVersions) != 0) return true;
+  auto allowed = manifest.config().find(kMixedFileVersionsConfig);
+  return allowed != manifest.config().end() && allowed->second == "true";
 }
 
 }  // namespace lake::table

@@ -1,3 +1,5 @@
+#include <charconv>
+
 #include "lake/table/commit.h"
 #include "lake/table/transaction_internal.h"
 #include "lake/table/version_list.h"
@@ -7,6 +9,9 @@ namespace {
 
 uint64_t RowsWritten(const pb::Transaction& transaction) {
   uint64_t rows = 0;
+  const std::string told = Property(transaction, kNumRowsProperty);
+  if (std::from_chars(told.data(), told.data() + told.size(), rows).ec == std::errc()) return rows;
+  rows = 0;
   for (const pb::DataFragment& fragment : transaction.append().fragments()) {
     rows += fragment.physical_rows();
   }

@@ -143,4 +143,9 @@ Status CheckWritable(const Manifest& manifest, const std::string& table);
 /// OK if, besides, data files can be added to it; else kUnsupported naming its file version.
 Status CheckTakesRows(const Manifest& manifest, const std::string& table);
 
+/// The config key by which a table's owner lets it hold files of several versions. The first of
+/// another version sets flag 256, which Lance knows from version 12 on.
+inline constexpr char kMixedFileVersionsConfig[] = "lake.mixed_file_versions";
+bool MayMixFileVersions(const Manifest& manifest);
+
 }  // namespace lake::table

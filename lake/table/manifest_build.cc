@@ -71,10 +71,14 @@ Status BuildOverwrite(const OverwriteOperation& operation, bool creates, Manifes
   for (const auto& [key, value] : operation.table_metadata) {
     (*message.mutable_table_metadata())[key] = value;
   }
-  if (creates || operation.file_version) {
+  std::optional<format::FileVersion> file_version = operation.file_version;
+  if (!file_version && !operation.fragments.empty() && !operation.fragments[0].files.empty()) {
+    file_version = operation.fragments[0].files[0].version;
+  }
+  if (creates || file_version) {
     message.mutable_data_format()->set_file_format("lance");
     message.mutable_data_format()->set_version(
-        operation.file_version.value_or(format::kFileVersion22).ToString());
+        file_version.value_or(format::kFileVersion22).ToString());
   }
   if (creates) {
     if (operation.stable_row_ids) {
@@ -247,7 +251,7 @@ Status CheckFragmentsFit(const ManifestFile& newest, const std::vector<Fragment>
       if (!field.nullable) needed.insert(id);
     }
   }
-  const bool mixed = (newest.reader_flags() & kFlagMixedFileVersions) != 0;
+  const bool mixed = MayMixFileVersions(newest);
   for (const Fragment& fragment : fragments) {
     std::set<int32_t> missing = needed;
     if (fragment.physical_rows == 0) {

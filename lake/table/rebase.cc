@@ -61,7 +61,7 @@ class Rebaser {
       : context_(context), store_(store), transaction_(transaction), read_(read), newest_(newest) {}
 
   Result<RebasedOperation> Run() {
-    RebasedOperation rebased{transaction_.operation, {}};
+    RebasedOperation rebased{transaction_.operation, {}, {}};
     Status status =
         std::visit([this](auto& operation) { return Rebase(&operation); }, rebased.operation);
     if (!status.ok()) {
@@ -70,6 +70,7 @@ class Rebaser {
       return status;
     }
     rebased.new_objects = std::move(new_objects_);
+    rebased.replaced_objects = std::move(replaced_objects_);
     return rebased;
   }
 
@@ -125,6 +126,9 @@ class Rebaser {
       if (SameDeletions(*read, *now)) {
         merged.deletion_file = fragment.deletion_file;
       } else {
+        if (fragment.deletion_file) {
+          replaced_objects_.push_back(DeletionFileKey(fragment.id, *fragment.deletion_file));
+        }
         ARROW_ASSIGN_OR_RAISE(bool is_empty, MergeDeletions(mine->second, &merged));
         if (is_empty) {
           removed_ids->push_back(merged.id);
@@ -177,6 +181,7 @@ class Rebaser {
   const Manifest& read_;
   const Manifest& newest_;
   std::vector<std::string> new_objects_;
+  std::vector<std::string> replaced_objects_;
   /// Fragments that have no row left since my rows joined those of others.
   std::vector<uint64_t> emptied_;
 };

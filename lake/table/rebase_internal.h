@@ -13,6 +13,8 @@ struct RebasedOperation {
   Operation operation;
   /// Deletion files that were written for it.
   std::vector<std::string> new_objects;
+  /// Those of the transaction's own deletion files that it does not name any more.
+  std::vector<std::string> replaced_objects;
 };
 
 /// Brings the operation of `transaction`, made for `read`, onto `newest`. Rows that it takes out

@@ -69,7 +69,8 @@ class SegmentDecoder {
       if (bytes.size() % sizeof(T) != 0) return Corrupt("an array is cut off");
       for (uint64_t i = 0; i < bytes.size() / sizeof(T); ++i) {
         std::optional<uint64_t> value = CheckedAdd<uint64_t>(base, Load<T>(bytes, i));
-        if (!value) return Corrupt("a value has over 64 bits");
+        // The last number has no end behind it.
+        if (!value || *value == UINT64_MAX) return Corrupt("a value has over 64 bits");
         ARROW_RETURN_NOT_OK(visit(*value));
       }
       return Status::OK();
@@ -149,8 +150,11 @@ class StretchEncoder {
                                   : span <= std::numeric_limits<uint32_t>::max() ? 4
                                                                                  : 8;
     const uint64_t as_ranges = runs * kRangeBytes;
-    const uint64_t as_bitmap = span / 8 + 1;
-    const uint64_t as_holes = (span - count) * offset_bytes;
+    // Over a wide span neither pays, and their sizes would not be numbers any more.
+    constexpr uint64_t kWideSpan = 1ull << 40;
+    const bool wide = span >= kWideSpan;
+    const uint64_t as_bitmap = wide ? UINT64_MAX : span / 8 + 1;
+    const uint64_t as_holes = wide ? UINT64_MAX : (span - count) * offset_bytes;
     const uint64_t as_array = count * offset_bytes;
     const uint64_t least = std::min({as_ranges, as_bitmap, as_holes, as_array});
     if (as_bitmap == least) {
@@ -323,9 +327,14 @@ void RowVersionSequence::Append(uint64_t count, uint64_t version) {
   if (!runs_.empty() && runs_.back().version == version) {
     runs_.back().count += count;
   } else {
+    starts_.push_back(size_);
     runs_.push_back({count, version});
   }
   size_ += count;
+}
+
+size_t RowVersionSequence::FindRun(uint64_t row) const {
+  return std::upper_bound(starts_.begin(), starts_.end(), row) - starts_.begin() - 1;
 }
 
 RowVersionSequence RowVersionSequence::Select(const format::RowSelection& rows) const {

@@ -82,19 +82,18 @@ class RowVersionSequence {
 
   void Append(uint64_t count, uint64_t version);
   uint64_t size() const { return size_; }
+  /// REQUIRES: row < size().
+  uint64_t At(uint64_t row) const { return runs_[FindRun(row)].version; }
   const std::vector<Run>& runs() const { return runs_; }
   RowVersionSequence Select(const format::RowSelection& rows) const;
 
   /// Calls `add(version, count)` for `rows`, stretch by stretch.
   template <typename Add>
   void Visit(const format::RowSelection& rows, Add add) const {
-    size_t i = 0;
-    uint64_t run_start = 0;
     for (const format::RowRange& range : rows.ranges()) {
       uint64_t row = range.start;
-      while (row < range.end()) {
-        while (row >= run_start + runs_[i].count) run_start += runs_[i++].count;
-        const uint64_t left = run_start + runs_[i].count - row;
+      for (size_t i = FindRun(row); row < range.end(); ++i) {
+        const uint64_t left = starts_[i] + runs_[i].count - row;
         const uint64_t count = left < range.end() - row ? left : range.end() - row;
         add(runs_[i].version, count);
         row += count;
@@ -105,7 +104,10 @@ class RowVersionSequence {
   bool operator==(const RowVersionSequence& other) const { return runs_ == other.runs_; }
 
  private:
+  size_t FindRun(uint64_t row) const;
+
   std::vector<Run> runs_;
+  std::vector<uint64_t> starts_;
   uint64_t size_ = 0;
 };
 

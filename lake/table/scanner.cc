@@ -3,7 +3,6 @@
 #include <mutex>
 
 #include <arrow/array.h>
-#include <arrow/array/builder_primitive.h>
 #include <arrow/compute/api_vector.h>
 #include <arrow/compute/exec.h>
 #include <arrow/record_batch.h>
@@ -13,6 +12,7 @@
 
 #include "lake/base/arrow_compute.h"
 #include "lake/table/dataset_impl.h"
+#include "lake/table/row_ids_of_fragment.h"
 
 namespace lake::table {
 
@@ -20,8 +20,6 @@ namespace {
 
 namespace cp = arrow::compute;
 
-constexpr char kRowAddressColumn[] = "_rowaddr";
-constexpr char kRowIdColumn[] = "_rowid";
 // Morsels of wide rows are cut so that one holds about this many bytes.
 constexpr uint64_t kMorselBytes = 32ull << 20;
 // A morsel takes at most this part of the memory budget.
@@ -35,8 +33,9 @@ struct Morsel {
 
 /// One column of the output.
 struct OutputColumn {
-  /// Null for a row address.
+  /// Null for one that is not the table's own.
   const format::Field* field = nullptr;
+  RowMetaColumn meta = RowMetaColumn::kRowAddress;
   /// Its place among the filter's columns, or -1.
   int in_filter = -1;
   /// Its place among the columns that are read behind the filter, or -1.
@@ -84,18 +83,6 @@ format::RowSelection Prefix(const format::RowSelection& selection, uint64_t coun
     count -= take;
   }
   return prefix;
-}
-
-Result<std::shared_ptr<arrow::Array>> RowAddresses(const Context& context, uint64_t fragment_id,
-                                                   const format::RowSelection& rows) {
-  arrow::UInt64Builder builder(context.pool());
-  ARROW_RETURN_NOT_OK(builder.Reserve(rows.num_rows()));
-  for (const format::RowRange& range : rows.ranges()) {
-    for (uint64_t row = range.start; row < range.end(); ++row) {
-      builder.UnsafeAppend(fragment_id << 32 | row);
-    }
-  }
-  return builder.Finish();
 }
 
 /// Bytes of a value of `type` in memory without what lies in variable-width buffers, if it has any.
@@ -204,8 +191,10 @@ Status ScannerImpl::PlanFilter(const cp::Expression& filter) {
 Status ScannerImpl::PlanColumns(const ScanOptions& options) {
   const Manifest& manifest = source_->manifest();
   arrow::FieldVector fields;
-  auto add_address = [&](const char* name) {
-    outputs_.push_back({});
+  auto add_meta = [&](RowMetaColumn meta, const std::string& name) {
+    OutputColumn output;
+    output.meta = meta;
+    outputs_.push_back(output);
     // Nullable as upstream shows it, though it never is null.
     fields.push_back(arrow::field(name, arrow::uint64()));
   };
@@ -227,21 +216,16 @@ Status ScannerImpl::PlanColumns(const ScanOptions& options) {
   } else {
     for (const std::string& name : *options.columns) {
       const format::Field* field = manifest.schema().Find(name);
-      if (field == nullptr && name == kRowAddressColumn) {
-        add_address(kRowAddressColumn);
-      } else if (field == nullptr && name == kRowIdColumn) {
-        if ((manifest.reader_flags() & kFlagStableRowIds) != 0) {
-          return Error(ErrorCode::kUnsupported,
-                       "_rowid of a table with stable row ids is not read yet; use _rowaddr");
-        }
-        add_address(kRowIdColumn);
+      const std::optional<RowMetaColumn> meta = FindRowMetaColumn(name);
+      if (field == nullptr && meta) {
+        add_meta(*meta, name);
       } else {
         ARROW_ASSIGN_OR_RAISE(field, FindColumn(manifest.schema(), name));
         ARROW_RETURN_NOT_OK(add(field));
       }
     }
   }
-  if (options.with_row_address) add_address(kRowAddressColumn);
+  if (options.with_row_address) add_meta(RowMetaColumn::kRowAddress, kRowAddressColumn);
   schema_ = arrow::schema(std::move(fields));
   return Status::OK();
 }
@@ -365,17 +349,16 @@ Result<std::shared_ptr<arrow::RecordBatch>> ScannerImpl::Output(
     const std::shared_ptr<arrow::RecordBatch>& rest_batch) const {
   std::vector<std::shared_ptr<arrow::Array>> arrays;
   arrays.reserve(outputs_.size());
-  std::shared_ptr<arrow::Array> addresses;
   for (const OutputColumn& output : outputs_) {
     if (output.in_filter >= 0) {
       arrays.push_back(filter_batch->column(output.in_filter));
     } else if (output.in_rest >= 0) {
       arrays.push_back(rest_batch->column(output.in_rest));
     } else {
-      if (addresses == nullptr) {
-        ARROW_ASSIGN_OR_RAISE(addresses, RowAddresses(context, fragment.id, rows));
-      }
-      arrays.push_back(addresses);
+      ARROW_ASSIGN_OR_RAISE(uint64_t physical_rows, source_->PhysicalRows(context, fragment));
+      ARROW_ASSIGN_OR_RAISE(arrays.emplace_back(),
+                            ReadRowMetaColumn(context, source_->manifest(), fragment, physical_rows,
+                                              output.meta, rows));
     }
   }
   return arrow::RecordBatch::Make(schema_, rows.num_rows(), std::move(arrays));

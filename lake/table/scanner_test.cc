@@ -320,18 +320,23 @@ TEST_F(ScannerTest, FieldsAreFoundByIdNotByName) {
   EXPECT_EQ(ids, Range(0, 100));
 }
 
-TEST_F(ScannerTest, RowIdsOfTablesWithStableOnesAreRefused) {
+TEST_F(ScannerTest, RowIdsThatTheManifestDoesNotHoldAreRefused) {
   Create(10, 10);
   ScanOptions options;
   options.columns = {{"_rowid"}};
-  EXPECT_TRUE(Open()->Scan(context(), options).ok());
+  EXPECT_TRUE(Open()->Scan(context(), options).ValueOrDie()->Read(context(), 0).ok());
+  options.columns = {{"_row_created_at_version"}};
+  Status refused = Open()->Scan(context(), options).ValueOrDie()->Read(context(), 0).status();
+  EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
+  EXPECT_THAT(refused.message(), HasSubstr("stable row ids"));
   ASSERT_TRUE(PutForeignVersion(context(), store_.get(), [](pb::Manifest* m, pb::Transaction*) {
                 m->set_reader_feature_flags(2);
                 m->set_writer_feature_flags(2);
               }).ok());
-  Status refused = Open()->Scan(context(), options).status();
+  options.columns = {{"_rowid"}};
+  refused = Open()->Scan(context(), options).ValueOrDie()->Read(context(), 0).status();
   EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
-  EXPECT_THAT(refused.message(), HasSubstr("_rowid"));
+  EXPECT_THAT(refused.message(), HasSubstr("row ids"));
   EXPECT_EQ(ScanIds({}), Range(0, 10));
 }
 

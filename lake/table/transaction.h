@@ -39,7 +39,8 @@ struct OverwriteOperation {
   std::vector<BasePath> initial_bases;
   /// Version 1 only: rows keep their ids for life (flag 2).
   bool stable_row_ids = false;
-  /// The file version of the table from now on; nothing: as it is, 2.2 in version 1.
+  /// The file version of the table from now on; nothing: that of the fragments' files, and without
+  /// any, as it is (2.2 in version 1).
   std::optional<format::FileVersion> file_version;
 };
 

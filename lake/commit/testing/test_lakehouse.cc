@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "lake/commit/recovery.h"
+#include "lake/table/update_rows.h"
 
 namespace lake::commit {
 namespace {
@@ -94,6 +95,37 @@ Result<CommitOutcome> AppendNumbers(const Context& context, Lakehouse* lakehouse
   ARROW_ASSIGN_OR_RAISE(
       auto table, lakehouse->OpenByName(context, {}, InMain(name), catalog::NameMatch::kExact));
   ARROW_ASSIGN_OR_RAISE(auto write, lakehouse->Append(context, {}, table, options));
+  ARROW_RETURN_NOT_OK(write->Write(*Numbers(values)));
+  return write->Commit(context);
+}
+
+Result<CommitOutcome> UpdateNumbers(const Context& context, Lakehouse* lakehouse,
+                                    const std::string& name, int64_t from, int64_t step,
+                                    const OperationKey& operation) {
+  namespace cp = arrow::compute;
+  WriteOptions options;
+  options.operation = operation;
+  ARROW_ASSIGN_OR_RAISE(
+      auto table, lakehouse->OpenByName(context, {}, InMain(name), catalog::NameMatch::kExact));
+  auto update = [&](const Context& context, const ChangeInput& input) {
+    table::UpdateRowsOptions options;
+    options.filter = cp::greater_equal(cp::field_ref("x"), cp::literal(from));
+    options.assignments.emplace("x", cp::call("add", {cp::field_ref("x"), cp::literal(step)}));
+    options.check = input.check;
+    return table::UpdateRows(context, input.dataset, options);
+  };
+  return lakehouse->Change(context, {}, table, update, options);
+}
+
+Result<CommitOutcome> ReplaceNumbers(const Context& context, Lakehouse* lakehouse,
+                                     const std::string& name, const std::vector<int64_t>& values,
+                                     const OperationKey& operation) {
+  WriteOptions options;
+  options.operation = operation;
+  ARROW_ASSIGN_OR_RAISE(
+      auto table, lakehouse->OpenByName(context, {}, InMain(name), catalog::NameMatch::kExact));
+  ARROW_ASSIGN_OR_RAISE(auto write,
+                        lakehouse->Replace(context, {}, table, *NumbersSchema(), options));
   ARROW_RETURN_NOT_OK(write->Write(*Numbers(values)));
   return write->Commit(context);
 }

@@ -61,6 +61,14 @@ Result<CommitOutcome> CreateNumbers(const Context& context, Lakehouse* lakehouse
 Result<CommitOutcome> AppendNumbers(const Context& context, Lakehouse* lakehouse,
                                     const std::string& name, const std::vector<int64_t>& values,
                                     const OperationKey& operation = {});
+/// Adds `step` to each number that is at least `from`.
+Result<CommitOutcome> UpdateNumbers(const Context& context, Lakehouse* lakehouse,
+                                    const std::string& name, int64_t from, int64_t step,
+                                    const OperationKey& operation = {});
+/// Puts `values` in place of all numbers.
+Result<CommitOutcome> ReplaceNumbers(const Context& context, Lakehouse* lakehouse,
+                                     const std::string& name, const std::vector<int64_t>& values,
+                                     const OperationKey& operation = {});
 /// The numbers of the newest version of the table called `name` in `main`.
 Result<std::vector<int64_t>> NumbersOf(const Context& context, Lakehouse* lakehouse,
                                        const std::string& name);

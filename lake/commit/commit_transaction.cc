@@ -1,0 +1,84 @@
+#include "lake/commit/commit_transaction.h"
+
+#include "lake/base/crash_point.h"
+#include "lake/commit/incarnation.h"
+#include "lake/commit/operations.h"
+#include "lake/commit/reference_sets.h"
+
+namespace lake::commit {
+
+Result<BegunChange> BeginChange(const Context& context, LakehouseCore* core, const OpenTable& table,
+                                const OperationKey& operation) {
+  BegunChange change;
+  if (operation.operation_id.empty()) return change;
+  catalog::OperationRecord record;
+  record.operation_id = operation.operation_id;
+  record.payload_digest = operation.payload_digest;
+  record.incarnation = table.entry.incarnation;
+  record.base_version = table.dataset->manifest().version();
+  ARROW_ASSIGN_OR_RAISE(catalog::BegunOperation begun,
+                        core->metastore().BeginOperation(context, record));
+  CrashPoint("operation_recorded");
+  if (!begun.existed) return change;
+  if (begun.record.base_version == 0) return WrongKindOfOperation(operation);
+  ARROW_ASSIGN_OR_RAISE(OperationState state, ResolveOperation(context, core, operation));
+  change.outcome = state.outcome;
+  change.replay_base = begun.record.base_version;
+  return change;
+}
+
+Status WrongKindOfOperation(const OperationKey& operation) {
+  return Error(ErrorCode::kInvalidArgument,
+               "operation id was used before for another kind of change; use a new one: {}",
+               operation.operation_id);
+}
+
+table::CommitOptions OptionsFor(const Context& context, const OpenTable& table,
+                                std::optional<uint64_t> replay_base) {
+  table::CommitOptions options;
+  // The row is not asked: a change that lands after a drop belongs to the dropped table.
+  options.authority = [&context, &table](const table::Dataset* newest) -> Status {
+    if (newest == nullptr) return TableMissing(table.entry);
+    return CheckIncarnation(context, table.entry, table.dataset->store().get(), newest->manifest());
+  };
+  options.replay_base = replay_base;
+  return options;
+}
+
+Result<table::CommitResult> CommitTransaction(const Context& context,
+                                              const std::shared_ptr<storage::ObjectStore>& store,
+                                              table::Transaction transaction,
+                                              const OperationKey& operation,
+                                              table::CommitOptions options) {
+  if (!operation.operation_id.empty()) {
+    transaction.properties[table::kOperationIdProperty] = operation.operation_id;
+    transaction.properties[table::kPayloadDigestProperty] = operation.payload_digest;
+  }
+  Result<std::vector<std::string>> sets = WriteReferenceSets(context, store.get(), transaction);
+  if (!sets.ok()) {
+    table::RemoveUncommitted(SettlingContext(context), store.get(), transaction.new_objects).ok();
+    return sets.status();
+  }
+  CrashPoint("references_written");
+  options.sync_keys = *std::move(sets);
+  return table::Commit(context, store, transaction, options);
+}
+
+void PublishOutcome(const Context& context, LakehouseCore* core, const OpenTable& table,
+                    const OperationKey& operation, const CommitOutcome& outcome) {
+  if (outcome.version != table.dataset->manifest().version()) {
+    core->metastore()
+        .AdvanceHint(HintContext(context), table.entry.incarnation, outcome.version)
+        .ok();
+    CrashPoint("hint_published");
+  }
+  if (!operation.operation_id.empty()) {
+    core->metastore()
+        .FinishOperation(HintContext(context), operation.operation_id, outcome.version,
+                         outcome.num_rows)
+        .ok();
+  }
+  CrashPoint("outcome_recorded");
+}
+
+}  // namespace lake::commit

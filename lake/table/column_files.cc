@@ -1,0 +1,174 @@
+#include "lake/table/column_files.h"
+
+#include <algorithm>
+
+#include <arrow/array.h>
+#include <arrow/array/builder_primitive.h>
+#include <arrow/compute/api_vector.h>
+#include <arrow/compute/exec.h>
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+
+#include "lake/base/arrow_compute.h"
+#include "lake/base/thread_pool.h"
+#include "lake/format/file_writer.h"
+#include "lake/table/append_writer.h"
+#include "lake/table/dataset_impl.h"
+#include "lake/table/manifest_internal.h"
+
+namespace lake::table {
+
+namespace {
+
+constexpr uint64_t kRangeBytes = 32ull << 20;
+constexpr uint64_t kMaxRangeRows = 128 * 1024;
+
+/// Rows of a range that hold about kRangeBytes, by what the fragment's files hold.
+uint64_t RangeRows(const Fragment& fragment, uint64_t physical_rows) {
+  uint64_t bytes = 0;
+  for (const DataFile& file : fragment.files) {
+    bytes += std::min<uint64_t>(file.size_bytes, uint64_t{1} << 50);
+  }
+  const uint64_t row_bytes = bytes / std::max<uint64_t>(physical_rows, 1) + 1;
+  return std::clamp<uint64_t>(kRangeBytes / row_bytes, 1, kMaxRangeRows);
+}
+
+/// The values at the rows that are not deleted, and nulls at the others.
+Result<std::shared_ptr<arrow::Array>> Spread(const Context& context,
+                                             const std::shared_ptr<arrow::Array>& values,
+                                             const format::RowSelection& survivors, uint64_t start,
+                                             uint64_t count) {
+  arrow::Int64Builder places(context.pool());
+  ARROW_RETURN_NOT_OK(places.Reserve(static_cast<int64_t>(count)));
+  uint64_t next = start;
+  int64_t place = 0;
+  for (const format::RowRange& range : survivors.ranges()) {
+    for (; next < range.start; ++next) places.UnsafeAppendNull();
+    for (; next < range.end(); ++next) places.UnsafeAppend(place++);
+  }
+  for (; next < start + count; ++next) places.UnsafeAppendNull();
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Array> order, places.Finish());
+  arrow::compute::ExecContext exec(context.pool(), nullptr);
+  ARROW_ASSIGN_OR_RAISE(
+      arrow::Datum spread,
+      arrow::compute::Take(values, order, arrow::compute::TakeOptions::NoBoundsCheck(), &exec));
+  return spread.make_array();
+}
+
+class ColumnFileWriter {
+ public:
+  ColumnFileWriter(const Context& context, const DatasetImpl& dataset, const format::Schema& schema,
+                   const ColumnSource& source, const RowCheck& check)
+      : context_(context), dataset_(dataset), schema_(schema), source_(source), check_(check) {
+    // Deleted rows are null in the file, whatever the table says of the column.
+    file_schema_ = schema;
+    for (format::Field& field : file_schema_.fields) field.nullable = true;
+  }
+
+  Status Write(const Fragment& fragment, const std::string& name, DataFile* file) const {
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Schema> arrow_schema,
+                          format::ToArrow(file_schema_));
+    ARROW_ASSIGN_OR_RAISE(uint64_t physical_rows,
+                          dataset_.source()->PhysicalRows(context_, fragment));
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const DeletionVector> deletions,
+                          dataset_.source()->Deletions(context_, fragment));
+    ARROW_ASSIGN_OR_RAISE(
+        std::unique_ptr<format::FileWriter> writer,
+        format::FileWriter::Open(context_, dataset_.store(), "data/" + name, file_schema_));
+    const uint64_t step = RangeRows(fragment, physical_rows);
+    for (uint64_t start = 0; start < physical_rows; start += step) {
+      ARROW_RETURN_NOT_OK(context_.Check());
+      const uint64_t count = std::min(step, physical_rows - start);
+      const format::RowSelection survivors = deletions->Survivors(start, count);
+      ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch,
+                            source_(fragment, survivors));
+      ARROW_RETURN_NOT_OK(Check(*batch, survivors.num_rows()));
+      if (check_) ARROW_RETURN_NOT_OK(check_(*batch));
+      arrow::ArrayVector arrays = batch->columns();
+      if (survivors.num_rows() < count) {
+        for (std::shared_ptr<arrow::Array>& array : arrays) {
+          ARROW_ASSIGN_OR_RAISE(array, Spread(context_, array, survivors, start, count));
+        }
+      }
+      ARROW_RETURN_NOT_OK(writer->Write(
+          *arrow::RecordBatch::Make(arrow_schema, static_cast<int64_t>(count), arrays)));
+    }
+    ARROW_ASSIGN_OR_RAISE(format::WrittenFile written, writer->Finish());
+    *file = {.path = name,
+             .field_ids = std::move(written.field_ids),
+             .column_indices = std::move(written.column_indices),
+             .version = written.version,
+             .size_bytes = written.size_bytes,
+             .base_id = std::nullopt,
+             .unknown_fields = {}};
+    return Status::OK();
+  }
+
+ private:
+  Status Check(const arrow::RecordBatch& batch, uint64_t rows) const {
+    if (batch.num_rows() != static_cast<int64_t>(rows) ||
+        batch.num_columns() != static_cast<int>(schema_.fields.size())) {
+      return Error(ErrorCode::kInvalidArgument,
+                   "new columns have another number of rows than the table");
+    }
+    for (size_t i = 0; i < schema_.fields.size(); ++i) {
+      if (!schema_.fields[i].nullable && batch.column(static_cast<int>(i))->null_count() != 0) {
+        return Error(ErrorCode::kInvalidArgument,
+                     "a column that may not be null would hold a null: \"{}\"",
+                     schema_.fields[i].name);
+      }
+    }
+    return Status::OK();
+  }
+
+  const Context& context_;
+  const DatasetImpl& dataset_;
+  const format::Schema& schema_;
+  const ColumnSource& source_;
+  const RowCheck& check_;
+  format::Schema file_schema_;
+};
+
+}  // namespace
+
+Result<ColumnFiles> WriteColumnFiles(const Context& context, const Dataset& dataset,
+                                     const format::Schema& schema, const ColumnSource& source,
+                                     const RowCheck& check, bool in_order) {
+  ARROW_RETURN_NOT_OK(InitializeArrowCompute());
+  ARROW_RETURN_NOT_OK(CheckTakesRows(dataset.manifest(), dataset.store()->description()));
+  const std::vector<Fragment>& fragments = dataset.manifest().fragments();
+  ColumnFiles columns;
+  columns.files.resize(fragments.size());
+  std::vector<std::string> names;
+  for (size_t i = 0; i < fragments.size(); ++i) {
+    names.push_back(NewDataFileName(context));
+    columns.new_objects.push_back("data/" + names.back());
+  }
+  // DatasetImpl is the only Dataset.
+  const ColumnFileWriter writer(context, static_cast<const DatasetImpl&>(dataset), schema, source,
+                                check);
+  auto write = [&](size_t i) { return writer.Write(fragments[i], names[i], &columns.files[i]); };
+  Status status;
+  if (in_order) {
+    for (size_t i = 0; i < fragments.size() && status.ok(); ++i) status = write(i);
+  } else {
+    status = ParallelFor(CpuThreadPool(), fragments.size(), write);
+  }
+  if (!status.ok()) {
+    (void)RemoveUncommitted(context, dataset.store().get(), columns.new_objects);
+    return status;
+  }
+  return columns;
+}
+
+int32_t NextFieldId(const Manifest& manifest) {
+  int32_t last = manifest.schema().MaxFieldId();
+  for (const Fragment& fragment : manifest.fragments()) {
+    for (const DataFile& file : fragment.files) {
+      for (int32_t id : file.field_ids) last = std::max(last, id);
+    }
+  }
+  return last + 1;
+}
+
+}  // namespace lake::table

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "lake/base/context.h"
+#include "lake/table/manifest.h"
+#include "lake/table/row_id_sequence.h"
+
+namespace arrow {
+class Array;
+}
+
+namespace lake::table {
+
+/// The stable row ids and versions of one fragment's rows. Immutable, thread-safe.
+struct FragmentRowIds {
+  /// Decodes what `fragment`, which has `physical_rows` rows, carries. kUnsupported if it holds no
+  /// row ids inline; kCorrupt if they are not as many as its rows.
+  static Result<std::shared_ptr<const FragmentRowIds>> Of(const Fragment& fragment,
+                                                          uint64_t physical_rows);
+
+  RowIdSequence ids;
+  /// As long as `ids`: rows whose version is not told were there in version 1.
+  RowVersionSequence created_at;
+  RowVersionSequence last_updated_at;
+};
+
+/// The columns that a scan can add to a table's own.
+enum class RowMetaColumn {
+  kRowId,          ///< `_rowid`: the stable id, else the address.
+  kRowAddress,     ///< `_rowaddr`
+  kCreatedAt,      ///< `_row_created_at_version`
+  kLastUpdatedAt,  ///< `_row_last_updated_at_version`
+};
+inline constexpr char kRowIdColumn[] = "_rowid";
+inline constexpr char kRowAddressColumn[] = "_rowaddr";
+inline constexpr char kCreatedAtColumn[] = "_row_created_at_version";
+inline constexpr char kLastUpdatedAtColumn[] = "_row_last_updated_at_version";
+
+/// The column of that name, or nothing.
+std::optional<RowMetaColumn> FindRowMetaColumn(std::string_view name);
+
+/// Its values (uint64, no nulls) for `rows` of a fragment of `manifest`. kUnsupported for the
+/// versions of a row in a table without stable row ids, which does not keep them.
+Result<std::shared_ptr<arrow::Array>> ReadRowMetaColumn(
+    const Context& context, const Manifest& manifest, const Fragment& fragment,
+    uint64_t physical_rows, RowMetaColumn column, const format::RowSelection& rows);
+
+}  // namespace lake::table
