@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "lake/format/mini_block_encoder_internal.h"
+
 namespace lake::format {
 namespace {
 
@@ -19,14 +21,14 @@ bool AllValidEqual(const ValueShape& type, const PageData& page) {
   if (type.kind == Kind::kFixed) {
     // Nulls repeat a valid value, so they need no second look.
     const uint8_t* const values = page.values.data();
-    return std::memcmp(values, values + type.width, (page.num_rows - 1) * type.width) == 0;
+    return std::memcmp(values, values + type.width, (page.num_values - 1) * type.width) == 0;
   }
-  size_t row = 0;
-  while (!page.IsValid(row)) ++row;
-  const std::string_view first = page.Value(row);
+  size_t at = 0;
+  while (!page.IsValid(at)) ++at;
+  const std::string_view first = page.Value(at);
   if (first.size() * page.num_valid() != page.values.size()) return false;
-  for (++row; row < page.num_rows; ++row) {
-    if (page.IsValid(row) && page.Value(row) != first) return false;
+  for (++at; at < page.num_values; ++at) {
+    if (page.IsValid(at) && page.Value(at) != first) return false;
   }
   return true;
 }
@@ -36,7 +38,9 @@ bool AllValidEqual(const ValueShape& type, const PageData& page) {
 bool LevelsAreTooLarge(const ValueShape& type, const PageData& page, const PageLevels& levels) {
   const bool packs_well =
       type.kind == Kind::kVariable || (type.width <= 16 && std::has_single_bit(type.width));
-  return !levels.levels.empty() && packs_well && page.num_rows > kMostRowsWithLevels;
+  const bool has_levels = !levels.definitions.empty() || !levels.repetitions.empty();
+  return has_levels && packs_well && page.num_values > kMostRowsWithLevels &&
+         FitsMiniBlocks(levels);
 }
 
 std::string_view FirstValidValue(const ValueShape& type, const PageData& page) {
@@ -68,44 +72,75 @@ ByteBuffer ScalarBuffer(const ValueShape& type, std::string_view value) {
   return scalar;
 }
 
-ConstantPage EncodeNothing(const PageData& page, const PageLevels& levels) {
+void AppendRaw(std::span<const uint8_t> levels, std::vector<ByteBuffer>* buffers) {
+  ByteBuffer& raw = buffers->emplace_back();
+  raw.Reserve(levels.size() * sizeof(uint16_t));
+  for (const uint8_t level : levels) raw.AppendValue<uint16_t>(level);
+}
+
+void AppendBlock(std::span<const uint8_t> levels, pb::CompressiveEncoding* encoding,
+                 std::vector<ByteBuffer>* buffers) {
+  const std::array<uint32_t, 1> blocks{static_cast<uint32_t>(levels.size())};
+  const LevelEncoder encoder(levels, blocks, /*runs_allowed=*/true);
+  encoder.Describe(encoding);
+  encoder.AppendBlock(0, levels.size(), &buffers->emplace_back());
+}
+
+// A page without any value is its levels, and not even those if every row is a null leaf.
+ConstantPage EncodeNothing(const PageLevels& levels, const FileVersion& version) {
   ConstantPage result;
   if (levels.layers.size() == 1) return result;
-  const std::array<uint32_t, 1> blocks{static_cast<uint32_t>(page.num_rows)};
-  const LevelEncoder encoder(levels.levels, blocks);
-  encoder.Describe(result.layout.mutable_def_compression());
-  result.layout.set_num_def_values(page.num_rows);
-  result.buffers.resize(2);
-  encoder.AppendBlock(0, page.num_rows, &result.buffers[1]);
+  if (version < kFileVersion22) {
+    AppendRaw(levels.repetitions, &result.buffers);
+    AppendRaw(levels.definitions, &result.buffers);
+    return result;
+  }
+  if (levels.repetitions.empty()) {
+    result.buffers.emplace_back();
+  } else {
+    result.layout.set_num_rep_values(levels.count);
+    AppendBlock(levels.repetitions, result.layout.mutable_rep_compression(), &result.buffers);
+  }
+  if (levels.definitions.empty()) {
+    result.buffers.emplace_back();
+  } else {
+    result.layout.set_num_def_values(levels.count);
+    AppendBlock(levels.definitions, result.layout.mutable_def_compression(), &result.buffers);
+  }
   return result;
+}
+
+// The layer of a leaf without any value is nullable whatever its rows are.
+bool IsWithoutValues(const ValueShape& shape) {
+  return shape.kind == Kind::kFixed && shape.width == 0;
 }
 
 }  // namespace
 
-std::optional<ConstantPage> EncodeConstant(const ValueShape& type, const PageData& page,
-                                           const PageLevels& levels) {
+std::optional<ConstantPage> EncodeConstant(const ValueShape& shape, const PageData& page,
+                                           const PageLevels& levels, const FileVersion& version) {
   std::optional<ConstantPage> result;
-  if (page.num_valid() == 0) {
-    result = EncodeNothing(page, levels);
+  if (page.num_valid() == 0 || IsWithoutValues(shape)) {
+    result = EncodeNothing(levels, version);
   } else {
-    if (type.kind == Kind::kFixedSizeList || LevelsAreTooLarge(type, page, levels) ||
-        !AllValidEqual(type, page)) {
+    if (version < kFileVersion22 || shape.kind == Kind::kFixedSizeList || shape.entries ||
+        LevelsAreTooLarge(shape, page, levels) || !AllValidEqual(shape, page)) {
       return std::nullopt;
     }
     result.emplace();
-    const std::string_view value = FirstValidValue(type, page);
-    if (type.kind == Kind::kFixed && value.size() <= kLongestInlineValue) {
+    const std::string_view value = FirstValidValue(shape, page);
+    if (shape.kind == Kind::kFixed && value.size() <= kLongestInlineValue) {
       result->layout.set_inline_value(std::string(value));
     } else {
-      result->buffers.push_back(ScalarBuffer(type, value));
+      result->buffers.push_back(ScalarBuffer(shape, value));
     }
-    if (!levels.levels.empty()) {
-      result->buffers.emplace_back();
-      ByteBuffer& raw = result->buffers.emplace_back();
-      for (const uint8_t level : levels.levels) raw.AppendValue<uint16_t>(level);
+    if (!levels.definitions.empty() || !levels.repetitions.empty()) {
+      AppendRaw(levels.repetitions, &result->buffers);
+      AppendRaw(levels.definitions, &result->buffers);
     }
   }
   for (const pb::RepDefLayer layer : levels.layers) result->layout.add_layers(layer);
+  if (IsWithoutValues(shape)) result->layout.set_layers(0, pb::NULLABLE_ITEM);
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include "lake/format/encodings.pb.h"
 #include "lake/format/level_encoder_internal.h"
 #include "lake/format/page_data.h"
+#include "lake/format/version.h"
 
 namespace lake::format {
 
@@ -16,10 +17,11 @@ struct ConstantPage {
   std::vector<ByteBuffer> buffers;
 };
 
-/// The page if it has no valid value, or if all its valid values are equal and this layout is not
-/// larger than another one: the levels of a page with a value cannot be compressed here. Fixed-size
-/// lists are constant only where no row is valid.
-std::optional<ConstantPage> EncodeConstant(const ValueShape& type, const PageData& page,
-                                           const PageLevels& levels);
+/// The page if it has no valid value, or, from version 2.2 on, if all its valid values are equal
+/// and this layout is not larger than another one: the levels of a page with a value cannot be
+/// compressed here. Fixed-size lists and dictionary columns are constant only where no row is
+/// valid.
+std::optional<ConstantPage> EncodeConstant(const ValueShape& shape, const PageData& page,
+                                           const PageLevels& levels, const FileVersion& version);
 
 }  // namespace lake::format

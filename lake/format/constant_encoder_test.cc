@@ -10,12 +10,9 @@ using ::testing::ElementsAre;
 
 PageData WithStates(std::vector<uint8_t> states) {
   PageData page;
-  page.num_rows = states.size();
-  for (const uint8_t state : states) {
-    page.num_null += state == PageData::kNull;
-    page.num_struct_null += state == PageData::kStructNull;
-  }
-  if (page.num_valid() != page.num_rows) page.states.Append(states.data(), states.size());
+  page.num_rows = page.num_values = states.size();
+  for (const uint8_t state : states) page.num_null += state != PageData::kValid;
+  if (page.num_null != 0) page.states.Append(states.data(), states.size());
   return page;
 }
 
@@ -35,9 +32,12 @@ PageData Strings(std::vector<uint8_t> states, std::vector<std::string> values) {
   return page;
 }
 
-std::optional<ConstantPage> Encode(const ValueShape& type, PageData page, bool in_struct = false) {
-  const PageLevels levels = PageLevels::Make(&page, in_struct);
-  return EncodeConstant(type, page, levels);
+std::optional<ConstantPage> Encode(const ValueShape& shape, PageData page, bool in_struct = false,
+                                   FileVersion version = kFileVersion22) {
+  std::vector<LevelShape::Layer> outer;
+  if (in_struct) outer.push_back(LevelShape::Layer::kItem);
+  const PageLevels levels = PageLevels::Make(&page, LevelShape(outer));
+  return EncodeConstant(shape, page, levels, version);
 }
 
 const ValueShape kInteger{.width = 4};
@@ -97,6 +97,39 @@ TEST(ConstantEncoderTest, NoValueAtAll) {
   EXPECT_TRUE(in_struct->layout.has_def_compression());
 }
 
+TEST(ConstantEncoderTest, Version21KnowsOnlyPagesWithoutValue) {
+  EXPECT_FALSE(Encode(kInteger, Integers({0, 0}, {7, 7}), false, kFileVersion21));
+  const auto nulls = Encode(kInteger, Integers({2, 1}, {0, 0}), true, kFileVersion21);
+  ASSERT_TRUE(nulls);
+  ASSERT_EQ(nulls->buffers.size(), 2);
+  EXPECT_FALSE(nulls->layout.has_def_compression());
+  EXPECT_THAT(nulls->buffers[1].as<uint16_t>(), ElementsAre(2, 1));
+}
+
+TEST(ConstantEncoderTest, ATypeWithoutValuesIsOneNullableLayer) {
+  const ValueShape none{.width = 0};
+  const auto page = Encode(none, WithStates({0, 0}));
+  ASSERT_TRUE(page);
+  EXPECT_THAT(page->layout.layers(), ElementsAre(pb::NULLABLE_ITEM));
+  EXPECT_TRUE(page->buffers.empty());
+}
+
+TEST(ConstantEncoderTest, ListsOfNothingAreTheirLevels) {
+  PageData page;
+  page.num_rows = 3;
+  for (const uint8_t code : {2, 3, 2}) {
+    page.codes.AppendValue(code);
+    page.repetitions.AppendValue<uint8_t>(1);
+  }
+  const PageLevels levels = PageLevels::Make(&page, LevelShape({LevelShape::Layer::kList}));
+  const auto constant = EncodeConstant(kInteger, page, levels, kFileVersion22);
+  ASSERT_TRUE(constant);
+  EXPECT_THAT(constant->layout.layers(), ElementsAre(pb::ALL_VALID_ITEM, pb::NULL_AND_EMPTY_LIST));
+  EXPECT_EQ(constant->layout.num_rep_values(), 3);
+  EXPECT_EQ(constant->layout.num_def_values(), 3);
+  EXPECT_EQ(constant->buffers.size(), 2);
+}
+
 TEST(ConstantEncoderTest, DifferentValuesAreNotConstant) {
   EXPECT_FALSE(Encode(kInteger, Integers({0, 0}, {1, 2})));
   EXPECT_FALSE(Encode(kString, Strings({0, 0}, {"ab", "ac"})));
@@ -113,7 +146,8 @@ TEST(ConstantEncoderTest, ManyNullsArePackedElsewhere) {
 }
 
 TEST(ConstantEncoderTest, ListsAreConstantOnlyWithoutAnyValue) {
-  const ValueShape type{.kind = ValueShape::Kind::kFixedSizeList, .width = 4, .items = 2};
+  const ValueShape type{
+      .kind = ValueShape::Kind::kFixedSizeList, .width = 4, .items = 2, .dimensions = {2}};
   PageData values = WithStates({0, 0});
   values.values.AppendFill(16, 0);
   EXPECT_FALSE(Encode(type, std::move(values)));

@@ -1,12 +1,12 @@
 #include "lake/format/dictionary_block_internal.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <span>
 
-#include <lz4.h>
-
 #include "lake/format/bitpacking.h"
+#include "lake/format/compress_internal.h"
 
 namespace lake::format {
 namespace {
@@ -60,23 +60,15 @@ size_t PackedBytes(size_t count, unsigned width) {
   return (count + kBitpackBlock - 1) / kBitpackBlock * PackedBlockBytes(width) + sizeof(uint64_t);
 }
 
-Result<ByteBuffer> CompressLz4(const ByteBuffer& plain) {
-  if (plain.size() > LZ4_MAX_INPUT_SIZE) return ByteBuffer();
-  ByteBuffer out;
-  const int bound = LZ4_compressBound(static_cast<int>(plain.size()));
-  out.AppendValue(static_cast<uint32_t>(plain.size()));
-  const size_t header = out.size();
-  const int size = LZ4_compress_default(reinterpret_cast<const char*>(plain.data()),
-                                        reinterpret_cast<char*>(out.Extend(bound)),
-                                        static_cast<int>(plain.size()), bound);
-  if (size <= 0) return Error(ErrorCode::kInternal, "LZ4 did not compress a dictionary");
-  out.Truncate(header + size);
-  return out;
+Compressor CompressorOf(const LeafEncoding& options) {
+  const bool zstd = options.dictionary_compression == LeafEncoding::Compression::kZstd;
+  return {zstd ? GeneralCodec::kZstd : GeneralCodec::kLz4, options.dictionary_compression_level};
 }
 
 }  // namespace
 
 Result<ByteBuffer> EncodeDictionaryBlock(const ValueShape& type, const Dictionary& dictionary,
+                                         const LeafEncoding& options,
                                          pb::CompressiveEncoding* encoding) {
   ByteBuffer plain;
   pb::CompressiveEncoding plain_encoding;
@@ -89,21 +81,28 @@ Result<ByteBuffer> EncodeDictionaryBlock(const ValueShape& type, const Dictionar
     plain.Append(dictionary.entries.data(), dictionary.entries.size());
     plain_encoding.mutable_flat()->set_bits_per_value(type.width * 8);
   }
-  ARROW_ASSIGN_OR_RAISE(ByteBuffer compressed, CompressLz4(plain));
-
+  if (options.version < kFileVersion22) {
+    *encoding = std::move(plain_encoding);
+    return plain;
+  }
+  const Compressor compressor = CompressorOf(options);
+  ByteBuffer compressed;
+  if (options.dictionary_compression != LeafEncoding::Compression::kNone) {
+    ARROW_RETURN_NOT_OK(compressor.Append(plain.as<uint8_t>(), &compressed));
+  }
+  const size_t smaller =
+      compressed.empty() ? plain.size() : std::min(plain.size(), compressed.size());
   if (type.kind == ValueShape::Kind::kFixed && type.width == sizeof(uint64_t)) {
     const std::span<const uint64_t> values = dictionary.entries.as<uint64_t>();
     const unsigned width = BitWidth(values.data(), values.size());
-    if (PackedBytes(values.size(), width) < std::min(plain.size(), compressed.size())) {
-      return PackedBlocks(values, width, encoding);
-    }
+    if (PackedBytes(values.size(), width) < smaller) return PackedBlocks(values, width, encoding);
   }
   if (compressed.empty() || compressed.size() >= plain.size()) {
     *encoding = std::move(plain_encoding);
     return plain;
   }
   pb::General* const general = encoding->mutable_general();
-  general->mutable_compression()->set_scheme(pb::BufferCompression::LZ4);
+  compressor.Describe(general->mutable_compression());
   *general->mutable_values() = std::move(plain_encoding);
   return compressed;
 }

@@ -36,7 +36,8 @@ TEST(DictionaryBlockTest, StringsAreAVariableBlockUnderLz4) {
   }
   dictionary.count = 100;
   pb::CompressiveEncoding encoding;
-  const ByteBuffer block = EncodeDictionaryBlock(type, dictionary, &encoding).ValueOrDie();
+  const ByteBuffer block =
+      EncodeDictionaryBlock(type, dictionary, LeafEncoding(), &encoding).ValueOrDie();
   ASSERT_TRUE(encoding.has_general());
   EXPECT_EQ(encoding.general().compression().scheme(), pb::BufferCompression::LZ4);
   EXPECT_EQ(encoding.general().values().variable().offsets().flat().bits_per_value(), 32);
@@ -55,7 +56,8 @@ TEST(DictionaryBlockTest, StringsAreAVariableBlockUnderLz4) {
 TEST(DictionaryBlockTest, WhatDoesNotShrinkStaysPlain) {
   pb::CompressiveEncoding encoding;
   const Dictionary dictionary = Integers(3, 0x123456789abcdef1, 0xf000000000000000);
-  const ByteBuffer block = EncodeDictionaryBlock(Word(), dictionary, &encoding).ValueOrDie();
+  const ByteBuffer block =
+      EncodeDictionaryBlock(Word(), dictionary, LeafEncoding(), &encoding).ValueOrDie();
   EXPECT_EQ(encoding.flat().bits_per_value(), 64);
   EXPECT_EQ(block.view(), dictionary.entries.view());
 }
@@ -63,7 +65,7 @@ TEST(DictionaryBlockTest, WhatDoesNotShrinkStaysPlain) {
 TEST(DictionaryBlockTest, SmallIntegersArePacked) {
   pb::CompressiveEncoding encoding;
   const ByteBuffer block =
-      EncodeDictionaryBlock(Word(), Integers(1000, 3, 7), &encoding).ValueOrDie();
+      EncodeDictionaryBlock(Word(), Integers(1000, 3, 7), LeafEncoding(), &encoding).ValueOrDie();
   ASSERT_TRUE(encoding.has_inline_bitpacking());
   ASSERT_EQ(block.size(), 8 + PackedBlockBytes(12));
   EXPECT_EQ(block.as<uint64_t>()[0], 12);
@@ -76,7 +78,7 @@ TEST(DictionaryBlockTest, ManySmallIntegersArePackedWithoutHeader) {
   pb::CompressiveEncoding encoding;
   // 2048 + 2 values: the rest is raw, 16 bytes instead of a block.
   const ByteBuffer block =
-      EncodeDictionaryBlock(Word(), Integers(2050, 1, 0), &encoding).ValueOrDie();
+      EncodeDictionaryBlock(Word(), Integers(2050, 1, 0), LeafEncoding(), &encoding).ValueOrDie();
   ASSERT_TRUE(encoding.has_out_of_line_bitpacking());
   EXPECT_EQ(encoding.out_of_line_bitpacking().values().flat().bits_per_value(), 12);
   ASSERT_EQ(block.size(), 2 * PackedBlockBytes(12) + 16);
@@ -84,6 +86,33 @@ TEST(DictionaryBlockTest, ManySmallIntegersArePackedWithoutHeader) {
   UnpackBlock(block.data() + PackedBlockBytes(12), 12, values.data());
   EXPECT_EQ(values[1], 1025);
   EXPECT_EQ(block.as<uint64_t>().back(), 2049);
+}
+
+TEST(DictionaryBlockTest, Version21AndMetadataKeepValuesPlain) {
+  LeafEncoding old;
+  old.version = kFileVersion21;
+  LeafEncoding none;
+  none.dictionary_compression = LeafEncoding::Compression::kNone;
+  for (const LeafEncoding& options : {old, none}) {
+    pb::CompressiveEncoding encoding;
+    const auto block =
+        EncodeDictionaryBlock(Word(), Integers(1000, uint64_t{1} << 50, 7), options, &encoding);
+    ASSERT_TRUE(block.ok());
+    EXPECT_EQ(block->size() >= 8000, options.version == kFileVersion21);
+    EXPECT_FALSE(encoding.has_general());
+  }
+}
+
+TEST(DictionaryBlockTest, MetadataChoosesZstd) {
+  LeafEncoding options;
+  options.dictionary_compression = LeafEncoding::Compression::kZstd;
+  options.dictionary_compression_level = 5;
+  pb::CompressiveEncoding encoding;
+  ASSERT_TRUE(
+      EncodeDictionaryBlock(Word(), Integers(1000, 0, uint64_t{1} << 60), options, &encoding).ok());
+  ASSERT_TRUE(encoding.has_general());
+  EXPECT_EQ(encoding.general().compression().scheme(), pb::BufferCompression::ZSTD);
+  EXPECT_EQ(encoding.general().compression().level(), 5);
 }
 
 }  // namespace

@@ -98,20 +98,21 @@ struct FixedAccess {
 
 // The least that the entries so far and indices wide enough for them can take: LZ4 leaves a third
 // at best, and indices are packed bits or runs.
-size_t LeastBytes(const Dictionary& dictionary, size_t num_rows, size_t runs) {
+size_t LeastBytes(const Dictionary& dictionary, size_t num_values, size_t runs) {
   constexpr size_t kBytesPerRun = sizeof(uint32_t) + 1;
-  const size_t packed = num_rows * std::bit_width(dictionary.count - 1) / 8;
+  const size_t packed = num_values * std::bit_width(dictionary.count - 1) / 8;
   return dictionary.entries.size() / 3 + std::min(packed, runs * kBytesPerRun);
 }
 
 template <typename Access>
-std::optional<Dictionary> Build(const PageData& page, size_t max_bytes, size_t runs,
+std::optional<Dictionary> Build(const PageData& page, const DictionaryLimits& limits,
                                 Dictionary dictionary) {
-  const size_t limit = std::min(page.num_rows / 2, kMostEntries);
+  const auto limit = std::min(
+      static_cast<size_t>(static_cast<double>(page.num_values) / limits.divisor), kMostEntries);
   EntryTable table;
-  dictionary.indices.Reserve(page.num_rows * sizeof(uint32_t));
+  dictionary.indices.Reserve(page.num_values * sizeof(uint32_t));
   uint32_t index = 0;
-  for (size_t row = 0; row < page.num_rows; ++row) {
+  for (size_t row = 0; row < page.num_values; ++row) {
     if (page.IsValid(row)) {
       const auto value = Access::Value(page, row);
       index = table.FindOrAdd(Access::Hash(value), dictionary.count, [&](uint32_t entry) {
@@ -122,7 +123,7 @@ std::optional<Dictionary> Build(const PageData& page, size_t max_bytes, size_t r
         Access::Add(value, &dictionary);
         ++dictionary.count;
         if (dictionary.count % kCheckedEntries == 0 &&
-            LeastBytes(dictionary, page.num_rows, runs) >= max_bytes) {
+            LeastBytes(dictionary, page.num_values, limits.runs) >= limits.max_bytes) {
           return std::nullopt;
         }
       }
@@ -136,18 +137,17 @@ std::optional<Dictionary> Build(const PageData& page, size_t max_bytes, size_t r
 }  // namespace
 
 std::optional<Dictionary> BuildDictionary(const ValueShape& type, const PageData& page,
-                                          size_t max_bytes, size_t runs) {
-  if (page.num_rows < kFewestRows || page.num_valid() == 0) return std::nullopt;
+                                          const DictionaryLimits& limits) {
+  if (page.num_values < kFewestRows || page.num_valid() == 0) return std::nullopt;
   Dictionary dictionary;
   if (type.kind == ValueShape::Kind::kVariable) {
     dictionary.offsets.AppendValue<uint32_t>(0);
-    return Build<StringAccess>(page, max_bytes, runs, std::move(dictionary));
+    return Build<StringAccess>(page, limits, std::move(dictionary));
   }
   if (type.kind != ValueShape::Kind::kFixed) return std::nullopt;
-  if (type.width == 8)
-    return Build<FixedAccess<uint64_t>>(page, max_bytes, runs, std::move(dictionary));
+  if (type.width == 8) return Build<FixedAccess<uint64_t>>(page, limits, std::move(dictionary));
   if (type.width == 16)
-    return Build<FixedAccess<unsigned __int128>>(page, max_bytes, runs, std::move(dictionary));
+    return Build<FixedAccess<unsigned __int128>>(page, limits, std::move(dictionary));
   return std::nullopt;
 }
 

@@ -10,22 +10,21 @@
 
 namespace lake::format {
 
-/// The distinct values of a page and, for each row, which one it is.
-struct Dictionary {
-  /// Distinct values in order of appearance, back to back.
-  ByteBuffer entries;
-  /// For strings: one u32 more than entries, into `entries`.
-  ByteBuffer offsets;
-  uint32_t count = 0;
-  /// u32, one per row; a null row repeats the index before it.
-  ByteBuffer indices;
+/// When a dictionary is given up.
+struct DictionaryLimits {
+  /// At most one distinct value per so many.
+  double divisor = 2;
+  /// Bytes of entries and indices that are too many.
+  size_t max_bytes = SIZE_MAX;
+  /// A lower bound of the runs in the page.
+  size_t runs = 0;
 };
 
 /// Builds the dictionary of a page of strings or of 8 or 16 byte values. Nothing where the values
-/// are too few or too different: under 100 rows, more distinct values than half the rows or than
-/// 100,000, nearly all distinct among the first 16,384 rows, or where it becomes certain on the way
-/// that entries and indices take `max_bytes`. `runs` is a lower bound of the runs in the page.
+/// are too few or too different: under 100, more distinct ones than `limits` allow or than 100,000,
+/// nearly all distinct among the first 16,384, or where it becomes certain on the way that entries
+/// and indices take limits.max_bytes.
 std::optional<Dictionary> BuildDictionary(const ValueShape& type, const PageData& page,
-                                          size_t max_bytes = SIZE_MAX, size_t runs = 0);
+                                          const DictionaryLimits& limits = {});
 
 }  // namespace lake::format

@@ -22,7 +22,7 @@ ValueShape Words(size_t width) {
 
 PageData StringPage(size_t rows, const std::function<std::string(size_t)>& value) {
   PageData page;
-  page.num_rows = rows;
+  page.num_rows = page.num_values = rows;
   page.offsets.AppendValue<uint32_t>(0);
   for (size_t row = 0; row < rows; ++row) {
     const std::string text = value(row);
@@ -35,7 +35,7 @@ PageData StringPage(size_t rows, const std::function<std::string(size_t)>& value
 template <typename T>
 PageData WordPage(size_t rows, const std::function<T(size_t)>& value) {
   PageData page;
-  page.num_rows = rows;
+  page.num_rows = page.num_values = rows;
   for (size_t row = 0; row < rows; ++row) page.values.AppendValue(value(row));
   return page;
 }
@@ -75,7 +75,7 @@ TEST(DictionaryBuilderTest, ManyDistinctValuesGrowTheTable) {
 TEST(DictionaryBuilderTest, NullsRepeatTheIndexBefore) {
   PageData page = StringPage(200, [](size_t row) { return row % 2 == 0 ? "even" : ""; });
   for (size_t row = 0; row < 200; ++row) {
-    page.states.AppendValue<uint8_t>(row % 2 == 0 ? PageData::kValid : PageData::kNull);
+    page.states.AppendValue<uint8_t>(row % 2 == 0 ? PageData::kValid : uint8_t{1});
   }
   page.num_null = 100;
   const auto dictionary = BuildDictionary(Strings(), page);
@@ -102,10 +102,10 @@ TEST(DictionaryBuilderTest, EightAndSixteenByteValues) {
 TEST(DictionaryBuilderTest, GivenUpWhereItCannotBeSmaller) {
   // 4,096 distinct values: 12 bits an index.
   const auto page = WordPage<uint64_t>(100'000, [](size_t row) { return row * 17 / 2 % 4096; });
-  EXPECT_TRUE(BuildDictionary(Words(8), page, 200'000, 100'000));
-  EXPECT_FALSE(BuildDictionary(Words(8), page, 100'000, 100'000));
+  EXPECT_TRUE(BuildDictionary(Words(8), page, {2, 200'000, 100'000}));
+  EXPECT_FALSE(BuildDictionary(Words(8), page, {2, 100'000, 100'000}));
   // Long runs make the indices small whatever their width.
-  EXPECT_TRUE(BuildDictionary(Words(8), page, 100'000, 10));
+  EXPECT_TRUE(BuildDictionary(Words(8), page, {2, 100'000, 10}));
 }
 
 TEST(DictionaryBuilderTest, NotForFewRowsOrDifferentValuesOrOtherWidths) {

@@ -1,12 +1,13 @@
 #include "lake/format/file_writer.h"
 
 #include <algorithm>
+#include <deque>
+#include <memory>
 #include <new>
 #include <string_view>
 #include <utility>
 
 #include <arrow/array.h>
-#include <arrow/extension_type.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
@@ -15,10 +16,14 @@
 #include "lake/format/column_metadata_internal.h"
 #include "lake/format/container.h"
 #include "lake/format/encode_queue.h"
+#include "lake/format/leaf_path.h"
+#include "lake/format/mini_block_encoder_internal.h"
 #include "lake/format/page_builder.h"
 #include "lake/format/page_encoder_internal.h"
 #include "lake/format/row_check.h"
+#include "lake/format/row_levels.h"
 #include "lake/format/schema_internal.h"
+#include "lake/format/stored_array.h"
 
 namespace lake::format {
 namespace {
@@ -29,34 +34,24 @@ constexpr uint64_t kLargestPage = 32ull << 20;
 
 // What a page that waits to be written takes beside its bytes.
 constexpr uint64_t kTaskBytes = 4096;
+// Offsets inside of a page have 32 bits.
+constexpr uint64_t kMostRowBytes = (uint64_t{1} << 31) - 1;
+// What the header of one chunk counts, and what one chunk of version 2.1 holds in its 32 KiB.
+constexpr size_t kMostLevels22 = kMostChunkLevels;
+constexpr size_t kMostLevels21 = 32'768;
 
 // A column of the file: one leaf of the schema.
 struct LeafColumn {
-  LeafColumn(std::string path_arg, const ValueShape& type)
-      : path(std::move(path_arg)), builder(type) {}
+  LeafColumn(LeafPath path_arg, size_t most_levels)
+      : path(std::move(path_arg)), builder(path.shape, most_levels) {}
 
-  std::string path;
-  size_t top_level = 0;
-  // Position in the struct; -1 for a leaf at the top level.
-  int child = -1;
-  int32_t field_id = -1;
+  const LeafPath path;
   PageBuilder builder;
+  // Of rows with null or empty lists, the last time there were any; else 0.
+  double levels_per_row = 0;
   // The metadata of the pages so far, encoded: a message takes many times the memory.
   std::string pages;
 };
-
-// An array with its struct around it, null if there is none.
-struct LeafArray {
-  std::shared_ptr<arrow::Array> values;
-  const arrow::StructArray* parent = nullptr;
-};
-
-std::shared_ptr<arrow::Array> StorageOf(std::shared_ptr<arrow::Array> array) {
-  while (array->type_id() == arrow::Type::EXTENSION) {
-    array = static_cast<const arrow::ExtensionArray&>(*array).storage();
-  }
-  return array;
-}
 
 Status OutOfMemory(const std::string& key) {
   return Error(ErrorCode::kOutOfMemory, "no memory left to build pages of a file: '{}'", key);
@@ -74,6 +69,7 @@ class FileWriterImpl final : public FileWriter {
         most_built_bytes_(options.max_buffered_bytes - most_queued_bytes_),
         page_bytes_(std::min({options.target_page_bytes, kLargestPage,
                               std::max(options.max_buffered_bytes / 4, kSmallestPage)})),
+        version_(options.version),
         blocks_(most_queued_bytes_),
         queue_(CpuThreadPool()) {}
 
@@ -88,8 +84,9 @@ class FileWriterImpl final : public FileWriter {
 
  private:
   Status AddLeaves();
-  Result<std::vector<LeafArray>> CheckBatch(const arrow::RecordBatch& batch);
-  Status AppendLeaf(LeafColumn* leaf, const LeafArray& array);
+  Result<std::vector<LeafRows>> CheckBatch(const arrow::RecordBatch& batch) const;
+  Status AppendLeaf(LeafColumn* leaf, const LeafRows& rows);
+  Status AppendRows(LeafColumn* leaf, const LeafRows& rows, int64_t start, int64_t* count);
   Status ClosePage(LeafColumn* leaf);
   Status WritePage(LeafColumn* leaf, PageMetadata metadata, EncodedPage* encoded);
   Status FinishQueued();
@@ -108,7 +105,9 @@ class FileWriterImpl final : public FileWriter {
   const uint64_t most_queued_bytes_;
   const uint64_t most_built_bytes_;
   const uint64_t page_bytes_;
-  std::vector<LeafColumn> leaves_;
+  const FileVersion version_;
+  // Never moved: the tasks of the queue refer to them.
+  std::deque<LeafColumn> leaves_;
   std::unique_ptr<storage::ObjectWriter> object_;
   MemoryReservation reservation_;
   uint64_t num_rows_ = 0;
@@ -123,27 +122,9 @@ class FileWriterImpl final : public FileWriter {
 };
 
 Status FileWriterImpl::AddLeaves() {
-  ARROW_RETURN_NOT_OK(CheckWritable(schema_));
-  for (size_t i = 0; i < schema_.fields.size(); ++i) {
-    const Field& field = schema_.fields[i];
-    ARROW_ASSIGN_OR_RAISE(const auto arrow_field, ToArrow(field));
-    const auto add = [&](const Field& leaf, const arrow::DataType& type, std::string path,
-                         int child) {
-      LeafColumn& column = leaves_.emplace_back(std::move(path), ValueShapeOf(type));
-      column.top_level = i;
-      column.child = child;
-      column.field_id = leaf.id;
-    };
-    if (field.is_leaf()) {
-      add(field, *arrow_field->type(), field.name, -1);
-      continue;
-    }
-    for (size_t child = 0; child < field.children.size(); ++child) {
-      const Field& leaf = field.children[child];
-      add(leaf, *arrow_field->type()->field(static_cast<int>(child))->type(),
-          field.name + "." + leaf.name, static_cast<int>(child));
-    }
-  }
+  ARROW_ASSIGN_OR_RAISE(std::vector<LeafPath> paths, LeafPathsOf(schema_, version_));
+  const size_t most_levels = version_ < kFileVersion22 ? kMostLevels21 : kMostLevels22;
+  for (LeafPath& path : paths) leaves_.emplace_back(std::move(path), most_levels);
   return Status::OK();
 }
 
@@ -156,46 +137,78 @@ Status FileWriterImpl::Start() {
 }
 
 // Everything that can be wrong with the rows is found before the first of them is taken.
-Result<std::vector<LeafArray>> FileWriterImpl::CheckBatch(const arrow::RecordBatch& batch) {
+Result<std::vector<LeafRows>> FileWriterImpl::CheckBatch(const arrow::RecordBatch& batch) const {
   if (batch.num_columns() != static_cast<int>(schema_.fields.size())) {
     return Error(ErrorCode::kInvalidArgument,
                  "rows have another number of columns than the file: {} instead of {}",
                  batch.num_columns(), schema_.fields.size());
   }
+  arrow::ArrayVector columns;
   for (int i = 0; i < batch.num_columns(); ++i) {
     const Field& field = schema_.fields[i];
     ARROW_RETURN_NOT_OK(CheckType(field, *batch.column(i)->type(), field.name));
+    ARROW_RETURN_NOT_OK(CheckColumn(*batch.column(i), field.name));
+    ARROW_ASSIGN_OR_RAISE(auto column,
+                          ToStoredArray(field, batch.column(i), field.name, context_.pool()));
+    columns.push_back(std::move(column));
   }
-  std::vector<LeafArray> arrays;
-  arrays.reserve(leaves_.size());
+  std::vector<LeafRows> rows;
+  rows.reserve(leaves_.size());
   for (const LeafColumn& leaf : leaves_) {
-    const Field& top_level = schema_.fields[leaf.top_level];
-    LeafArray array{StorageOf(batch.column(static_cast<int>(leaf.top_level)))};
-    bool nullable = top_level.nullable;
-    if (leaf.child >= 0) {
-      ARROW_RETURN_NOT_OK(CheckRows(*array.values, nullptr, nullable, top_level.name, num_rows_));
-      // The batch keeps the struct alive.
-      array.parent = static_cast<const arrow::StructArray*>(array.values.get());
-      array.values = StorageOf(array.parent->field(leaf.child));
-      nullable = top_level.children[leaf.child].nullable;
-    }
-    ARROW_RETURN_NOT_OK(CheckRows(*array.values, array.parent, nullable, leaf.path, num_rows_));
-    arrays.push_back(std::move(array));
+    rows.emplace_back(leaf.path, columns[leaf.path.top_level]);
+    ARROW_RETURN_NOT_OK(CheckLeaf(leaf.path, rows.back(), num_rows_));
   }
-  return arrays;
+  return rows;
 }
 
-Status FileWriterImpl::AppendLeaf(LeafColumn* leaf, const LeafArray& array) {
-  const int64_t end = array.values->length();
+// Adds some of the `*count` rows from `start` to the page that is built, and says how many: 0 if
+// the page has to be closed first.
+Status FileWriterImpl::AppendRows(LeafColumn* leaf, const LeafRows& rows, int64_t start,
+                                  int64_t* count) {
+  PageBuilder& builder = leaf->builder;
+  *count = builder.RowsThatFit(rows, start, start + *count, page_bytes_);
+  if (*count == 1 && builder.BytesOf(rows, start, start + 1) > kMostRowBytes) {
+    return Error(ErrorCode::kUnsupported,
+                 "a row of 2 GiB or more is not written: column '{}', row {}", leaf->path.path,
+                 num_rows_ + start);
+  }
+  // What will not fit is not built only to be thrown away.
+  const auto special_room = static_cast<double>(builder.LevelRoom(/*specials=*/true));
+  if (leaf->levels_per_row != 0 && special_room >= leaf->levels_per_row) {
+    *count = std::min(*count, static_cast<int64_t>(special_room / leaf->levels_per_row));
+  }
+  while (*count != 0) {
+    const RowLevels levels = rows.Build(start, *count);
+    if (levels.has_specials()) {
+      leaf->levels_per_row = static_cast<double>(levels.codes.size()) / static_cast<double>(*count);
+    }
+    const size_t room = builder.LevelRoom(levels.has_specials());
+    if (levels.codes.size() <= room || (*count == 1 && builder.empty())) {
+      const uint64_t before = builder.MemoryUse();
+      builder.Append(rows.leaf(), levels, *count);
+      built_bytes_ += builder.MemoryUse() - before;
+      return Status::OK();
+    }
+    // As many as will probably fit, but no small rest of a page.
+    const bool full = !builder.empty() && (*count == 1 || room < levels.codes.size() / 2);
+    const double part = static_cast<double>(room) / static_cast<double>(levels.codes.size());
+    *count =
+        full ? 0
+             : std::clamp<int64_t>(static_cast<int64_t>(part * 0.98 * static_cast<double>(*count)),
+                                   1, *count - 1);
+  }
+  return Status::OK();
+}
+
+Status FileWriterImpl::AppendLeaf(LeafColumn* leaf, const LeafRows& rows) {
+  const int64_t end = rows.num_rows();
   for (int64_t start = 0; start < end;) {
-    const int64_t count = leaf->builder.RowsThatFit(*array.values, start, end, page_bytes_);
+    int64_t count = end - start;
+    ARROW_RETURN_NOT_OK(AppendRows(leaf, rows, start, &count));
     if (count == 0) {
       ARROW_RETURN_NOT_OK(ClosePage(leaf));
       continue;
     }
-    const uint64_t before = leaf->builder.MemoryUse();
-    leaf->builder.Append(*array.values, array.parent, start, count);
-    built_bytes_ += leaf->builder.MemoryUse() - before;
     start += count;
     if (built_bytes_ >= most_built_bytes_) {
       ARROW_RETURN_NOT_OK(Relieve(most_built_bytes_ / 2));
@@ -230,15 +243,16 @@ Status FileWriterImpl::ClosePage(LeafColumn* leaf) {
   built_bytes_ -= leaf->builder.MemoryUse();
   const uint64_t bytes = leaf->builder.MemoryUse() + kTaskBytes;
   work->page = leaf->builder.Take();
-  work->metadata.num_rows = work->page.num_rows;
+  work->metadata.num_rows = work->page.num_rows * leaf->path.slots_per_row;
   work->metadata.first_row = work->page.first_row;
   while (!queue_.empty() && queue_.bytes() + bytes > most_queued_bytes_) {
     ARROW_RETURN_NOT_OK(queue_.FinishOldest());
   }
   queue_.Submit(
       bytes,
-      [work, type = leaf->builder.type(), in_struct = leaf->child >= 0] {
-        ARROW_ASSIGN_OR_RAISE(work->encoded, EncodePage(type, in_struct, std::move(work->page)));
+      [work, &path = leaf->path] {
+        ARROW_ASSIGN_OR_RAISE(work->encoded, EncodePage(path.shape, path.levels, path.encoding,
+                                                        std::move(work->page)));
         return Status::OK();
       },
       [this, work, leaf] { return WritePage(leaf, std::move(work->metadata), &work->encoded); });
@@ -286,10 +300,10 @@ Status FileWriterImpl::Reserve() {
 Status FileWriterImpl::Write(const arrow::RecordBatch& batch) try {
   ARROW_RETURN_NOT_OK(failed_);
   ARROW_RETURN_NOT_OK(context_.Check());
-  ARROW_ASSIGN_OR_RAISE(const std::vector<LeafArray> arrays, CheckBatch(batch));
+  ARROW_ASSIGN_OR_RAISE(const std::vector<LeafRows> rows, CheckBatch(batch));
   failed_ = [&] {
     for (size_t i = 0; i < leaves_.size(); ++i) {
-      ARROW_RETURN_NOT_OK(AppendLeaf(&leaves_[i], arrays[i]));
+      ARROW_RETURN_NOT_OK(AppendLeaf(&leaves_[i], rows[i]));
     }
     return Reserve();
   }();
@@ -326,7 +340,7 @@ Result<WrittenFile> FileWriterImpl::WriteEnd() {
     ARROW_RETURN_NOT_OK(ColumnMetadata::EncodeTo(leaf.pages, {}, &bytes));
     columns.push_back({object_->position(), bytes.size()});
     ARROW_RETURN_NOT_OK(object_->Write(bytes));
-    file.field_ids.push_back(leaf.field_id);
+    file.field_ids.push_back(leaf.path.field->id);
     file.column_indices.push_back(static_cast<int32_t>(file.column_indices.size()));
   }
   bytes.clear();
@@ -336,15 +350,15 @@ Result<WrittenFile> FileWriterImpl::WriteEnd() {
   EncodeOffsetTable(global_buffers, &bytes);
   footer.num_global_buffers = static_cast<uint32_t>(global_buffers.size());
   footer.num_columns = static_cast<uint32_t>(columns.size());
-  footer.major = kFileVersion22.major;
-  footer.minor = kFileVersion22.minor;
+  footer.major = version_.major;
+  footer.minor = version_.minor;
   footer.EncodeTo(&bytes);
   ARROW_RETURN_NOT_OK(object_->Write(bytes));
 
   file.key = key_;
   file.num_rows = num_rows_;
   file.size_bytes = object_->position();
-  file.version = kFileVersion22;
+  file.version = version_;
   ARROW_RETURN_NOT_OK(object_->Finish());
   return file;
 }

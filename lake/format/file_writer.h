@@ -21,6 +21,8 @@ struct FileWriterOptions {
   uint64_t max_buffered_bytes = 256ull << 20;
   /// A page of one column is closed at about this many bytes.
   uint64_t target_page_bytes = 8ull << 20;
+  /// 2.1 or 2.2. docs/format/writing.md says which Lance versions read which.
+  FileVersion version = kFileVersion22;
 };
 
 /// What Finish made: all that a manifest's DataFile needs.
@@ -34,16 +36,16 @@ struct WrittenFile {
   std::vector<int32_t> column_indices;
 };
 
-/// kUnsupported, naming the column, for a schema with a type that FileWriter does not write.
-Status CheckWritable(const Schema& schema);
+/// kUnsupported, naming the column, for a schema with a type that FileWriter does not write into
+/// files of `version`; kInvalidArgument for field metadata that asks for an unknown encoding.
+Status CheckWritable(const Schema& schema, const FileVersion& version = kFileVersion22);
 
-/// Writes one Lance data file of version 2.2. Format facts: docs/format/file.md.
+/// Writes one Lance data file. Format facts: docs/format/file.md.
 /// The file becomes visible at Finish; destruction before it leaves nothing behind. Not
 /// thread-safe.
 class FileWriter {
  public:
-  /// Starts `key`, which must not exist. `schema` has its ids assigned. kUnsupported, by column,
-  /// for a type that is not written.
+  /// Starts `key`, which must not exist. `schema` has its ids assigned. Errors of CheckWritable.
   static Result<std::unique_ptr<FileWriter>> Open(const Context& context,
                                                   std::shared_ptr<storage::ObjectStore> store,
                                                   const std::string& key, Schema schema,
@@ -51,8 +53,8 @@ class FileWriter {
   virtual ~FileWriter() = default;
 
   /// Appends the rows of `batch`, whose columns are those of the schema in order (types equal, else
-  /// kInvalidArgument). A null in a field that is not nullable is kInvalidArgument naming column
-  /// and row.
+  /// kInvalidArgument; views count as strings and binary). A null in a field that is not nullable
+  /// is kInvalidArgument naming column and row.
   virtual Status Write(const arrow::RecordBatch& batch) = 0;
 
   virtual uint64_t num_rows() const = 0;

@@ -211,7 +211,7 @@ TEST_F(FileWriterTest, RowsOfAnotherShapeAreRefused) {
 
 TEST_F(FileWriterTest, TypesOutOfScopeAreRefusedAtOpen) {
   Schema schema = SchemaFromArrow(*arrow::schema({arrow::field("a", arrow::int32())})).ValueOrDie();
-  schema.fields[0].logical_type = "halffloat";
+  schema.fields[0].logical_type = "interval";
   const auto writer = FileWriter::Open(context_, store_, "f.lance", schema);
   ASSERT_FALSE(writer.ok());
   EXPECT_EQ(CodeOf(writer.status()), ErrorCode::kUnsupported);

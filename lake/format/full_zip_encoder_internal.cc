@@ -1,33 +1,29 @@
 #include "lake/format/full_zip_encoder_internal.h"
 
 #include <algorithm>
-#include <optional>
-#include <span>
+#include <cstring>
 #include <utility>
-
-#include "lake/format/fsst_encoder.h"
-#include "lake/format/value_compressor.h"
 
 namespace lake::format {
 namespace {
 
-void DescribeLevels(const PageData& page, const PageLevels& levels, pb::FullZipLayout* layout) {
-  layout->set_bits_rep(0);
-  layout->set_bits_def(levels.width);
-  layout->set_num_items(static_cast<uint32_t>(page.num_rows));
-  layout->set_num_visible_items(static_cast<uint32_t>(page.num_rows));
+void DescribeLevels(const PageLevels& levels, pb::FullZipLayout* layout) {
+  layout->set_bits_rep(levels.repetition_width);
+  layout->set_bits_def(levels.definition_width);
+  layout->set_num_items(static_cast<uint32_t>(levels.count));
+  layout->set_num_visible_items(static_cast<uint32_t>(levels.num_values));
   for (const pb::RepDefLayer layer : levels.layers) layout->add_layers(layer);
 }
 
-void DescribeFixed(const ValueShape& type, bool has_validity, pb::CompressiveEncoding* encoding) {
-  if (type.kind == ValueShape::Kind::kFixed) {
-    encoding->mutable_flat()->set_bits_per_value(type.width * 8);
-    return;
+void DescribeFixed(const ValueShape& shape, const PageData& page,
+                   pb::CompressiveEncoding* encoding) {
+  for (size_t i = 0; i < shape.dimensions.size(); ++i) {
+    pb::FixedSizeList* const list = encoding->mutable_fixed_size_list();
+    list->set_items_per_value(shape.dimensions[i]);
+    list->set_has_validity(!page.item_validity[i].empty());
+    encoding = list->mutable_values();
   }
-  pb::FixedSizeList* const list = encoding->mutable_fixed_size_list();
-  list->set_items_per_value(type.items);
-  list->set_has_validity(has_validity);
-  list->mutable_values()->mutable_flat()->set_bits_per_value(type.width * 8);
+  encoding->mutable_flat()->set_bits_per_value(shape.width * 8);
 }
 
 void CopyBits(const uint8_t* source, size_t first, size_t count, uint8_t* target) {
@@ -53,28 +49,89 @@ ByteBuffer EncodePositions(std::span<const uint64_t> positions) {
   return encode(uint64_t{});
 }
 
-// The values as they go into the page: their own bytes, or codes, with offsets.
-struct StoredText {
-  std::span<const uint32_t> offsets;
-  std::span<const uint8_t> bytes;
+// The control words of a page: repetition above definition, in the bytes that both need.
+class ControlWords {
+ public:
+  explicit ControlWords(const PageLevels& levels)
+      : levels_(levels), bits_(levels.repetition_width + levels.definition_width) {}
+
+  size_t bytes() const { return bits_ == 0 ? 0 : bits_ <= 8 ? 1 : 2; }
+  bool StartsRow(size_t slot) const {
+    return levels_.repetitions.empty() || levels_.repetitions[slot] == levels_.new_row;
+  }
+  uint8_t definition(size_t slot) const {
+    return levels_.definitions.empty() ? 0 : levels_.definitions[slot];
+  }
+  bool HasValue(size_t slot) const { return definition(slot) <= levels_.last_value_level; }
+
+  uint8_t* Put(size_t slot, uint8_t* out) const {
+    if (bits_ == 0) return out;
+    const unsigned repetition = levels_.repetitions.empty() ? 0 : levels_.repetitions[slot];
+    const auto word =
+        static_cast<uint16_t>(repetition << levels_.definition_width | definition(slot));
+    std::memcpy(out, &word, bytes());
+    return out + bytes();
+  }
+
+ private:
+  const PageLevels& levels_;
+  const unsigned bits_;
+};
+
+// Items' validity and the values of one slot after the other.
+class FixedValues {
+ public:
+  FixedValues(const ValueShape& shape, const PageData& page) : shape_(shape), page_(page) {
+    size_t items = 1;
+    for (size_t i = 0; i < shape.dimensions.size(); ++i) {
+      items *= shape.dimensions[i];
+      if (page.item_validity[i].empty()) continue;
+      validity_.push_back({&page.item_validity[i], items});
+      bytes_ += (items + 7) / 8;
+    }
+    bytes_ += shape.row_width();
+  }
+
+  size_t bytes() const { return bytes_; }
+
+  uint8_t* Put(size_t value, uint8_t* out) const {
+    for (const auto& [bits, items] : validity_) {
+      CopyBits(bits->data(), value * items, items, out);
+      out += (items + 7) / 8;
+    }
+    std::memcpy(out, page_.values.data() + value * shape_.row_width(), shape_.row_width());
+    return out + shape_.row_width();
+  }
+
+ private:
+  struct Validity {
+    const ByteBuffer* bits;
+    size_t items;
+  };
+  const ValueShape& shape_;
+  const PageData& page_;
+  std::vector<Validity> validity_;
+  size_t bytes_ = 0;
 };
 
 template <typename Length>
 FullZipPage ZipVariable(const PageData& page, const PageLevels& levels, const StoredText& stored) {
   FullZipPage result;
+  const ControlWords control(levels);
   ByteBuffer data;
-  data.Reserve(stored.bytes.size() + page.num_rows * (sizeof(Length) + 1));
+  data.Reserve(stored.bytes.size() + levels.count * (sizeof(Length) + control.bytes()));
   std::vector<uint64_t> positions;
   positions.reserve(page.num_rows + 1);
-  for (size_t row = 0; row < page.num_rows; ++row) {
-    positions.push_back(data.size());
-    if (!levels.levels.empty()) {
-      data.AppendValue<uint8_t>(levels.levels[row]);
-      if (levels.levels[row] != 0) continue;
-    }
-    const Length length = stored.offsets[row + 1] - stored.offsets[row];
+  size_t value = 0;
+  for (size_t slot = 0; slot < levels.count; ++slot) {
+    if (control.StartsRow(slot)) positions.push_back(data.size());
+    control.Put(slot, data.Extend(control.bytes()));
+    if (!control.HasValue(slot)) continue;
+    const size_t at = value++;
+    if (control.definition(slot) != 0) continue;
+    const Length length = stored.offsets[at + 1] - stored.offsets[at];
     data.AppendValue(length);
-    data.Append(stored.bytes.data() + stored.offsets[row], length);
+    data.Append(stored.bytes.data() + stored.offsets[at], length);
   }
   positions.push_back(data.size());
   result.buffers.push_back(std::move(data));
@@ -85,65 +142,43 @@ FullZipPage ZipVariable(const PageData& page, const PageLevels& levels, const St
 
 }  // namespace
 
-FullZipPage EncodeFullZipFixed(const ValueShape& type, PageData* page, const PageLevels& levels) {
+FullZipPage EncodeFullZipFixed(const ValueShape& shape, PageData* page, const PageLevels& levels) {
   FullZipPage result;
-  const bool has_validity = !page->item_validity.empty();
-  const size_t validity_bytes = has_validity ? (type.items + 7) / 8 : 0;
-  const size_t row_width = type.row_width();
-  result.layout.set_bits_per_value(static_cast<uint32_t>((validity_bytes + row_width) * 8));
-  DescribeLevels(*page, levels, &result.layout);
-  DescribeFixed(type, has_validity, result.layout.mutable_value_compression());
-  if (levels.levels.empty() && !has_validity) {
+  const FixedValues values(shape, *page);
+  result.layout.set_bits_per_value(static_cast<uint32_t>(values.bytes() * 8));
+  DescribeLevels(levels, &result.layout);
+  DescribeFixed(shape, *page, result.layout.mutable_value_compression());
+  const ControlWords control(levels);
+  if (control.bytes() == 0 && !page->has_item_nulls()) {
     result.buffers.push_back(std::move(page->values));
     return result;
   }
-  const size_t control_bytes = levels.levels.empty() ? 0 : 1;
   ByteBuffer data;
-  uint8_t* target = data.Extend(page->num_rows * (control_bytes + validity_bytes + row_width));
-  for (size_t row = 0; row < page->num_rows; ++row) {
-    if (control_bytes != 0) *target++ = levels.levels[row];
-    if (has_validity) {
-      CopyBits(page->item_validity.data(), row * type.items, type.items, target);
-      target += validity_bytes;
+  uint8_t* const start =
+      data.Extend(levels.count * control.bytes() + levels.num_values * values.bytes());
+  uint8_t* target = start;
+  std::vector<uint64_t> positions;
+  size_t value = 0;
+  for (size_t slot = 0; slot < levels.count; ++slot) {
+    if (!levels.repetitions.empty() && control.StartsRow(slot)) {
+      positions.push_back(static_cast<uint64_t>(target - start));
     }
-    std::memcpy(target, page->values.data() + row * row_width, row_width);
-    target += row_width;
+    target = control.Put(slot, target);
+    if (control.HasValue(slot)) target = values.Put(value++, target);
   }
   result.buffers.push_back(std::move(data));
+  if (!levels.repetitions.empty()) {
+    positions.push_back(static_cast<uint64_t>(target - start));
+    result.buffers.push_back(EncodePositions(positions));
+  }
   return result;
 }
 
-Result<FullZipPage> EncodeFullZipVariable(const ValueShape& type, const PageData& page,
-                                          const PageLevels& levels) {
-  StoredText stored{page.offsets.as<uint32_t>(), page.values.as<uint8_t>()};
-  pb::CompressiveEncoding encoding;
-  pb::CompressiveEncoding* plain = &encoding;
-  std::optional<FsstText> text;
-  std::optional<CompressedValues> compressed;
-  if (page.longest_value > kCompressedValueBytes) {
-    ARROW_ASSIGN_OR_RAISE(compressed, CompressValues(stored.offsets, stored.bytes));
-    if (compressed) {
-      stored = {compressed->offsets.as<uint32_t>(), compressed->bytes.as<uint8_t>()};
-      pb::General* const general = encoding.mutable_general();
-      general->mutable_compression()->set_scheme(pb::BufferCompression::ZSTD);
-      general->mutable_compression()->set_level(0);
-      plain = general->mutable_values();
-    }
-  } else if (type.is_text && page.values.size() >= kFsstFewestBytes) {
-    text = EncodeFsst(stored.offsets, stored.bytes);
-    if (text) {
-      stored = {text->offsets.as<uint32_t>(), text->codes.as<uint8_t>()};
-      encoding.mutable_fsst()->set_symbol_table(text->symbol_table);
-      plain = encoding.mutable_fsst()->mutable_values();
-    }
-  }
-  plain->mutable_variable()->mutable_offsets()->mutable_flat()->set_bits_per_value(
-      type.offset_bits);
-
-  FullZipPage result = type.offset_bits == 32 ? ZipVariable<uint32_t>(page, levels, stored)
-                                              : ZipVariable<uint64_t>(page, levels, stored);
-  DescribeLevels(page, levels, &result.layout);
-  *result.layout.mutable_value_compression() = std::move(encoding);
+FullZipPage EncodeFullZipVariable(unsigned offset_bits, const StoredText& stored,
+                                  const PageData& page, const PageLevels& levels) {
+  FullZipPage result = offset_bits == 32 ? ZipVariable<uint32_t>(page, levels, stored)
+                                         : ZipVariable<uint64_t>(page, levels, stored);
+  DescribeLevels(levels, &result.layout);
   return result;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "lake/base/error.h"
@@ -10,7 +12,7 @@
 
 namespace lake::format {
 
-/// A page in full-zip layout: level and value of each row side by side.
+/// A page in full-zip layout: levels and value of each slot side by side.
 struct FullZipPage {
   pb::FullZipLayout layout;
   std::vector<ByteBuffer> buffers;
@@ -19,13 +21,19 @@ struct FullZipPage {
 /// Values of this many bytes and more are laid out so: each can be read alone.
 inline constexpr size_t kFullZipBytes = 256;
 
-/// Fixed-width values and fixed-size lists. Without levels and item nulls the values themselves
-/// become the page, without a copy.
-FullZipPage EncodeFullZipFixed(const ValueShape& type, PageData* page, const PageLevels& levels);
+/// Fixed-width values and fixed-size lists of whole bytes. Without levels and item nulls the values
+/// themselves become the page, without a copy.
+FullZipPage EncodeFullZipFixed(const ValueShape& shape, PageData* page, const PageLevels& levels);
 
-/// Strings and binary, with an index of the rows' positions. Text gets a symbol table, values of
-/// more than 32 KiB are compressed one by one, each where it pays.
-Result<FullZipPage> EncodeFullZipVariable(const ValueShape& type, const PageData& page,
-                                          const PageLevels& levels);
+/// Strings and binary as they go into the page: their own bytes, or what a codec made of each.
+struct StoredText {
+  /// One u32 more than values, into `bytes`.
+  std::span<const uint32_t> offsets;
+  std::span<const uint8_t> bytes;
+};
+
+/// Strings and binary, with an index of the rows' positions. The caller describes the values.
+FullZipPage EncodeFullZipVariable(unsigned offset_bits, const StoredText& stored,
+                                  const PageData& page, const PageLevels& levels);
 
 }  // namespace lake::format

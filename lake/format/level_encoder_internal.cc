@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "lake/format/bitpacking.h"
 #include "lake/format/run_length.h"
@@ -40,24 +41,67 @@ void AppendPacked(std::span<const uint8_t> levels, unsigned width, ByteBuffer* o
 
 }  // namespace
 
-PageLevels PageLevels::Make(PageData* page, bool in_struct) {
-  PageLevels result;
-  // A page without any value always has a leaf that can be null: readers tell it by that.
-  const bool leaf_nulls = page->num_null != 0 || page->num_valid() == 0;
-  const bool struct_nulls = page->num_struct_null != 0;
-  result.layers.push_back(leaf_nulls ? pb::NULLABLE_ITEM : pb::ALL_VALID_ITEM);
-  if (in_struct) result.layers.push_back(struct_nulls ? pb::NULLABLE_ITEM : pb::ALL_VALID_ITEM);
-  if (page->num_null == 0 && !struct_nulls) return result;
-  if (!leaf_nulls) {
-    // The struct's level is 1 where the leaf has none.
-    for (uint8_t& state : page->states.as<uint8_t>()) state = state != PageData::kValid;
+PageLevels PageLevels::Make(PageData* page, const LevelShape& shape) {
+  const bool has_lists = shape.num_lists() != 0;
+  const std::span<uint8_t> codes =
+      has_lists ? page->codes.as<uint8_t>() : page->states.as<uint8_t>();
+  std::array<bool, 256> used{};
+  for (const uint8_t code : codes) used[code] = true;
+  // A page whose slots are all null always has a leaf that can be null: readers tell it by that.
+  if (page->num_valid() == 0 && (!has_lists || page->num_values != 0)) {
+    used[shape.null_code(0)] = true;
   }
-  result.levels = page->states.as<uint8_t>();
-  result.width = leaf_nulls && struct_nulls ? 2 : 1;
+  // A list below a null struct counts as null, even if no list itself is: readers look for its
+  // level.
+  for (size_t i = 0; i + 1 < shape.layers().size(); ++i) {
+    if (shape.layers()[i] != LevelShape::Layer::kList) continue;
+    for (size_t outer = i + 1; outer < shape.layers().size(); ++outer) {
+      if (shape.layers()[outer] == LevelShape::Layer::kList) break;
+      if (used[shape.null_code(outer)]) used[shape.null_code(i)] = true;
+    }
+  }
+
+  PageLevels result;
+  std::array<uint8_t, 256> level_of{};
+  uint8_t next = 1;
+  bool in_values = true;
+  for (size_t i = 0; i < shape.layers().size(); ++i) {
+    const uint8_t null_code = shape.null_code(i);
+    const bool nullable = used[null_code];
+    if (nullable) level_of[null_code] = next++;
+    if (shape.layers()[i] == LevelShape::Layer::kItem) {
+      result.layers.push_back(nullable ? pb::NULLABLE_ITEM : pb::ALL_VALID_ITEM);
+    } else {
+      in_values = false;
+      const bool emptyable = used[null_code + 1];
+      if (emptyable) level_of[null_code + 1] = next++;
+      result.layers.push_back(nullable && emptyable ? pb::NULL_AND_EMPTY_LIST
+                              : nullable            ? pb::NULLABLE_LIST
+                              : emptyable           ? pb::EMPTYABLE_LIST
+                                                    : pb::ALL_VALID_LIST);
+    }
+    if (in_values) result.last_value_level = next - 1;
+  }
+  result.num_values = page->num_values;
+  result.count = has_lists ? codes.size() : page->num_values;
+  if (has_lists) {
+    result.repetitions = page->repetitions.as<uint8_t>();
+    result.new_row = shape.num_lists();
+    result.repetition_width = static_cast<unsigned>(std::bit_width(shape.num_lists()));
+  }
+  if (page->num_null == 0 && page->num_special() == 0) return result;
+  uint8_t largest = 0;
+  for (uint8_t& code : codes) {
+    code = level_of[code];
+    largest = std::max(largest, code);
+  }
+  result.definitions = codes;
+  result.definition_width = static_cast<unsigned>(std::bit_width(largest));
   return result;
 }
 
-LevelEncoder::LevelEncoder(std::span<const uint8_t> levels, std::span<const uint32_t> block_lengths)
+LevelEncoder::LevelEncoder(std::span<const uint8_t> levels, std::span<const uint32_t> block_lengths,
+                           bool runs_allowed)
     : levels_(levels), width_(BitWidth(levels.data(), levels.size())) {
   if (levels.size() == 1) return;
   size_t packed_bytes = 0;
@@ -65,7 +109,7 @@ LevelEncoder::LevelEncoder(std::span<const uint8_t> levels, std::span<const uint
   size_t start = 0;
   for (const uint32_t length : block_lengths) {
     packed_bytes += OutOfLineBytes(length, width_);
-    run_bytes += RunBytes(levels.data() + start, length);
+    if (runs_allowed) run_bytes += RunBytes(levels.data() + start, length);
     start += length;
   }
   scheme_ = Scheme::kOutOfLine;
@@ -75,7 +119,7 @@ LevelEncoder::LevelEncoder(std::span<const uint8_t> levels, std::span<const uint
     scheme_ = Scheme::kInline;
     packed_bytes = sizeof(uint16_t) + PackedBlockBytes(width_);
   }
-  if (run_bytes < packed_bytes) scheme_ = Scheme::kRuns;
+  if (runs_allowed && run_bytes < packed_bytes) scheme_ = Scheme::kRuns;
 }
 
 void LevelEncoder::Describe(pb::CompressiveEncoding* encoding) const {

@@ -11,17 +11,31 @@
 
 namespace lake::format {
 
-/// The definition levels of a page without lists: 0 for a value, larger for a null further out.
+/// The levels of a page: definition 0 for a value and larger for what is null or empty further out;
+/// repetition, if there are lists, as many as there are lists for a new row, 0 for a further item
+/// of the innermost list.
 struct PageLevels {
-  /// The leaf's layer, then the struct's if there is one.
+  /// From the leaf outwards.
   std::vector<pb::RepDefLayer> layers;
-  /// One per row; empty if no layer has nulls. Borrowed from the page's states.
-  std::span<const uint8_t> levels;
-  /// Bits of the largest level.
-  unsigned width = 0;
+  /// One per slot; empty if no layer has nulls or empty lists. Borrowed from the page.
+  std::span<const uint8_t> definitions;
+  /// One per slot; empty without lists. Borrowed from the page.
+  std::span<const uint8_t> repetitions;
+  /// Bits of the largest levels.
+  unsigned definition_width = 0;
+  unsigned repetition_width = 0;
+  /// Slots with a level up to this have a value.
+  uint8_t last_value_level = 0;
+  /// The repetition level of a new row.
+  uint8_t new_row = 0;
+  /// Slots: values, null and empty lists.
+  size_t count = 0;
+  size_t num_values = 0;
 
-  /// Turns `page->states` into levels in place.
-  static PageLevels Make(PageData* page, bool in_struct);
+  bool has_specials() const { return count != num_values; }
+
+  /// Turns the page's codes into levels in place: a layer without nulls takes no number.
+  static PageLevels Make(PageData* page, const LevelShape& shape);
 };
 
 /// Writes levels as blocks of u16 words, one block per chunk, all in the way that is smallest for
@@ -29,8 +43,9 @@ struct PageLevels {
 class LevelEncoder {
  public:
   /// `levels` are cut into blocks of these lengths, whose sum is levels.size(). Both outlive this
-  /// object.
-  LevelEncoder(std::span<const uint8_t> levels, std::span<const uint32_t> block_lengths);
+  /// object. Runs are known from version 2.2 on.
+  LevelEncoder(std::span<const uint8_t> levels, std::span<const uint32_t> block_lengths,
+               bool runs_allowed);
 
   void Describe(pb::CompressiveEncoding* encoding) const;
 

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <memory>
 
+#include "lake/base/error.h"
 #include "lake/format/byte_buffer.h"
 #include "lake/format/encodings.pb.h"
 #include "lake/format/level_encoder_internal.h"
+#include "lake/format/version.h"
 
 namespace lake::format {
 
@@ -23,7 +25,7 @@ class ChunkBuffers {
   ByteBuffer* Begin();
   void End();
 
-  static constexpr int kMaxBuffers = 2;
+  static constexpr int kMaxBuffers = 16;
   int count() const { return count_; }
   uint32_t size(int index) const { return sizes_[index]; }
 
@@ -50,7 +52,7 @@ class ChunkSource {
   virtual size_t ChunkLength(size_t start) const = 0;
 
   /// Writes the value buffers of one chunk.
-  virtual void AppendChunk(size_t start, size_t count, ChunkBuffers* out) = 0;
+  virtual Status AppendChunk(size_t start, size_t count, ChunkBuffers* out) = 0;
 
   virtual void Describe(pb::CompressiveEncoding* encoding) const = 0;
 };
@@ -60,9 +62,20 @@ struct MiniBlockPage {
   pb::MiniBlockLayout layout;
   ByteBuffer chunk_words;
   ByteBuffer chunks;
+  /// With lists: which rows end in each chunk; else empty.
+  ByteBuffer repetition_index;
 };
 
-/// Lays the `count` values of `source` and their levels out as a page.
-MiniBlockPage EncodeMiniBlock(ChunkSource* source, size_t count, const PageLevels& levels);
+/// What a chunk's header counts in 16 bits.
+inline constexpr size_t kMostChunkLevels = 65'535;
+
+/// Whether the levels of a page fit chunks: null and empty lists go into the chunk of the value
+/// after them, however many they are.
+bool FitsMiniBlocks(const PageLevels& levels);
+
+/// Lays the `levels.num_values` values of `source` and their levels out as a page of `version`.
+/// REQUIRES: FitsMiniBlocks(levels).
+Result<MiniBlockPage> EncodeMiniBlock(ChunkSource* source, const PageLevels& levels,
+                                      const FileVersion& version);
 
 }  // namespace lake::format

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,12 +15,12 @@ TEST(MiniBlockEncoderTest, AChunkOfNullsLooksAsPublished) {
   // 2000 nulls of an int32 column: the first chunk is the worked example of the format's
   // description.
   PageData page;
-  page.num_rows = page.num_null = 2000;
-  page.states.AppendFill(2000, PageData::kNull);
-  const PageLevels levels = PageLevels::Make(&page, false);
+  page.num_rows = page.num_values = page.num_null = 2000;
+  page.states.AppendFill(2000, 1);
+  const PageLevels levels = PageLevels::Make(&page, LevelShape());
   const std::vector<uint32_t> values(2000, 0);
   const auto source = MakeBitpackedChunks<uint32_t>(values);
-  const MiniBlockPage encoded = EncodeMiniBlock(source.get(), values.size(), levels);
+  const MiniBlockPage encoded = EncodeMiniBlock(source.get(), levels, kFileVersion22).ValueOrDie();
 
   EXPECT_EQ(encoded.layout.num_buffers(), 1);
   EXPECT_EQ(encoded.layout.num_items(), 2000);
@@ -39,16 +41,75 @@ TEST(MiniBlockEncoderTest, AChunkOfNullsLooksAsPublished) {
 
 TEST(MiniBlockEncoderTest, WithoutNullsThereAreNoLevels) {
   PageData page;
-  page.num_rows = 3;
-  const PageLevels levels = PageLevels::Make(&page, true);
+  page.num_rows = page.num_values = 3;
+  const PageLevels levels = PageLevels::Make(&page, LevelShape({LevelShape::Layer::kItem}));
   const std::vector<uint8_t> values{1, 2, 3};
   const auto source = MakeFlatChunks(values, 1);
-  const MiniBlockPage encoded = EncodeMiniBlock(source.get(), 3, levels);
+  const MiniBlockPage encoded = EncodeMiniBlock(source.get(), levels, kFileVersion22).ValueOrDie();
   EXPECT_FALSE(encoded.layout.has_def_compression());
   EXPECT_THAT(encoded.layout.layers(), ElementsAre(pb::ALL_VALID_ITEM, pb::ALL_VALID_ITEM));
   EXPECT_THAT(encoded.chunk_words.as<uint32_t>(), ElementsAre(0x10));                  // 16 bytes
   EXPECT_THAT(encoded.chunks.as<uint8_t>(), ElementsAre(0, 0, 3, 0, 0, 0, 0xfe, 0xfe,  //
                                                         1, 2, 3, 0xfe, 0xfe, 0xfe, 0xfe, 0xfe));
+}
+
+// A page of lists given by their lengths: -1 null, 0 empty.
+PageData Lists(const std::vector<int>& lengths) {
+  PageData page;
+  page.num_rows = lengths.size();
+  for (const int length : lengths) {
+    page.repetitions.AppendValue<uint8_t>(1);
+    page.codes.AppendValue<uint8_t>(length > 0 ? 0 : length == 0 ? 3 : 2);
+    for (int item = 1; item < length; ++item) {
+      page.repetitions.AppendValue<uint8_t>(0);
+      page.codes.AppendValue<uint8_t>(0);
+    }
+    page.num_values += std::max(length, 0);
+  }
+  return page;
+}
+
+TEST(MiniBlockEncoderTest, TheRepetitionIndexTellsWhichRowsEndInAChunk) {
+  // Chunks of 4,096 bytes. The second list goes on into the second chunk, which ends with it; the
+  // null list before the last chunk belongs to that.
+  PageData page = Lists({100, 5000, 3092, -1, 7});
+  const PageLevels levels = PageLevels::Make(&page, LevelShape({LevelShape::Layer::kList}));
+  ASSERT_TRUE(FitsMiniBlocks(levels));
+  const std::vector<uint8_t> values(8199, 0);
+  const auto source = MakeFlatChunks(values, 1);
+  const MiniBlockPage encoded = EncodeMiniBlock(source.get(), levels, kFileVersion22).ValueOrDie();
+  EXPECT_EQ(encoded.layout.repetition_index_depth(), 1);
+  EXPECT_EQ(encoded.layout.num_items(), 8199);
+  // 100 | 3996 of 5000, 1004 of 5000 | 3092, null | 7
+  EXPECT_THAT(encoded.repetition_index.as<uint64_t>(), ElementsAre(1, 3996, 2, 0, 2, 0));
+  EXPECT_TRUE(encoded.layout.has_rep_compression());
+  EXPECT_TRUE(encoded.layout.has_def_compression());
+  const uint32_t last = encoded.chunk_words.as<uint32_t>()[2];
+  EXPECT_EQ(last & 0xf, 0);
+  const size_t last_bytes = ((last >> 4) + 1) * 8;
+  const uint8_t* const chunk = encoded.chunks.data() + encoded.chunks.size() - last_bytes;
+  EXPECT_EQ(chunk[0], 8);  // levels: the null list and 7 items
+}
+
+TEST(MiniBlockEncoderTest, Version21HasShortWordsAndSizes) {
+  PageData page;
+  page.num_rows = page.num_values = 3;
+  const PageLevels levels = PageLevels::Make(&page, LevelShape());
+  const std::vector<uint8_t> values{1, 2, 3};
+  const auto source = MakeFlatChunks(values, 1);
+  const MiniBlockPage encoded = EncodeMiniBlock(source.get(), levels, kFileVersion21).ValueOrDie();
+  EXPECT_FALSE(encoded.layout.has_large_chunk());
+  EXPECT_THAT(encoded.chunk_words.as<uint16_t>(), ElementsAre(0x10));
+  EXPECT_THAT(encoded.chunks.as<uint8_t>(), ElementsAre(0, 0, 3, 0, 0xfe, 0xfe, 0xfe, 0xfe,  //
+                                                        1, 2, 3, 0xfe, 0xfe, 0xfe, 0xfe, 0xfe));
+}
+
+TEST(MiniBlockEncoderTest, MoreEmptyListsThanAChunkCountsDoNotFit) {
+  PageData page = Lists(std::vector<int>(70'000, 0));
+  const LevelShape shape({LevelShape::Layer::kList});
+  EXPECT_FALSE(FitsMiniBlocks(PageLevels::Make(&page, shape)));
+  PageData full = Lists(std::vector<int>(70'000, 1));
+  EXPECT_TRUE(FitsMiniBlocks(PageLevels::Make(&full, shape)));
 }
 
 }  // namespace

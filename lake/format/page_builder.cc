@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <arrow/array.h>
+#include <arrow/extension_type.h>
 #include <arrow/type.h>
 #include <arrow/util/bit_util.h>
 
@@ -47,7 +48,7 @@ void FillNulls(const uint8_t* states, size_t first, size_t count, size_t width, 
 }
 
 void BackfillLeadingNulls(PageData* page, size_t width) {
-  if (page->states.empty() || page->num_valid() == 0) return;
+  if (page->states.empty() || page->num_valid() == 0 || width == 0) return;
   const uint8_t* const states = page->states.data();
   size_t first = 0;
   while (states[first] != PageData::kValid) ++first;
@@ -61,117 +62,135 @@ const uint8_t* Validity(const arrow::Array& array) {
 
 bool BitIsSet(const uint8_t* bits, int64_t index) { return (bits[index >> 3] >> (index & 7)) & 1; }
 
-// The bytes and the bit offset of the items below a fixed-size list.
-struct Items {
-  const arrow::Array* array;
-  int64_t first;
-};
+std::shared_ptr<arrow::Array> StorageOf(std::shared_ptr<arrow::Array> array) {
+  while (array->type_id() == arrow::Type::EXTENSION) {
+    array = static_cast<const arrow::ExtensionArray&>(*array).storage();
+  }
+  return array;
+}
 
-Items ItemsOf(const arrow::Array& array, int64_t row) {
-  const auto& lists = static_cast<const arrow::FixedSizeListArray&>(array);
-  return {lists.values().get(), lists.value_offset(row)};
+void CopyBools(const uint8_t* bits, int64_t offset, int64_t count, uint8_t* target) {
+  for (int64_t i = 0; i < count; ++i) target[i] = BitIsSet(bits, offset + i);
 }
 
 }  // namespace
 
 ValueShape ValueShapeOf(const arrow::DataType& type) {
-  ValueShape leaf;
+  ValueShape shape;
   switch (type.id()) {
+    case arrow::Type::NA:
+    case arrow::Type::STRUCT:
+      return shape;
+    case arrow::Type::EXTENSION:
+      return ValueShapeOf(*static_cast<const arrow::ExtensionType&>(type).storage_type());
+    case arrow::Type::DICTIONARY: {
+      const auto& dictionary = static_cast<const arrow::DictionaryType&>(type);
+      shape = ValueShapeOf(*dictionary.index_type());
+      shape.entries = std::make_shared<ValueShape>(ValueShapeOf(*dictionary.value_type()));
+      return shape;
+    }
     case arrow::Type::BOOL:
-      leaf.is_bool = true;
-      leaf.width = 1;
-      return leaf;
+      shape.is_bool = true;
+      shape.width = 1;
+      return shape;
     case arrow::Type::STRING:
     case arrow::Type::BINARY:
     case arrow::Type::LARGE_STRING:
     case arrow::Type::LARGE_BINARY:
-      leaf.kind = Kind::kVariable;
-      leaf.is_text = type.id() == arrow::Type::STRING || type.id() == arrow::Type::LARGE_STRING;
-      leaf.offset_bits =
+      shape.kind = Kind::kVariable;
+      shape.is_text = type.id() == arrow::Type::STRING || type.id() == arrow::Type::LARGE_STRING;
+      shape.offset_bits =
           type.id() == arrow::Type::STRING || type.id() == arrow::Type::BINARY ? 32 : 64;
-      return leaf;
+      return shape;
     case arrow::Type::FIXED_SIZE_LIST: {
       const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
-      leaf.kind = Kind::kFixedSizeList;
-      leaf.items = list.list_size();
-      leaf.width = list.value_type()->byte_width();
-      return leaf;
+      shape = ValueShapeOf(*list.value_type());
+      shape.kind = Kind::kFixedSizeList;
+      shape.items *= list.list_size();
+      shape.dimensions.insert(shape.dimensions.begin(), list.list_size());
+      return shape;
     }
     default:
-      leaf.width = type.byte_width();
-      return leaf;
+      shape.is_float = type.id() == arrow::Type::FLOAT || type.id() == arrow::Type::DOUBLE;
+      shape.width = type.byte_width();
+      return shape;
   }
 }
 
-int64_t PageBuilder::RowsThatFit(const arrow::Array& array, int64_t start, int64_t end,
+uint64_t PageBuilder::BytesOf(const LeafRows& rows, int64_t start, int64_t end) const {
+  const RowLevels::Range range = rows.LeafRange(start, end);
+  if (shape_.kind != Kind::kVariable) {
+    return range.count * std::max<size_t>(shape_.row_width(), 1);
+  }
+  const auto text_bytes = [&range](const auto* offsets) {
+    return static_cast<uint64_t>(offsets[range.start + range.count] - offsets[range.start]);
+  };
+  const arrow::Array& leaf = rows.leaf();
+  if (leaf.length() == 0) return 0;
+  return range.count * sizeof(uint32_t) +
+         (shape_.offset_bits == 32
+              ? text_bytes(static_cast<const arrow::BinaryArray&>(leaf).raw_value_offsets())
+              : text_bytes(static_cast<const arrow::LargeBinaryArray&>(leaf).raw_value_offsets()));
+}
+
+int64_t PageBuilder::RowsThatFit(const LeafRows& rows, int64_t start, int64_t end,
                                  size_t limit) const {
-  const size_t used = page_.values.size() + page_.offsets.size();
+  if (shape_.entries && !empty() && !merger_.HasRoom(rows.leaf(), page_.dictionary)) return 0;
+  const size_t used = page_.values.size() + page_.offsets.size() + page_.dictionary.entries.size();
   const size_t room = used < limit ? limit - used : 0;
-  int64_t fit = 0;
-  if (type_.kind != Kind::kVariable) {
-    fit = static_cast<int64_t>(room / type_.row_width());
-  } else {
-    const auto count_rows = [&](const auto* offsets) {
-      // Offsets grow by a string's length, the page by that and the offset.
-      const auto first = offsets[start];
-      int64_t low = 0;
-      int64_t high = end - start;
-      while (low < high) {
-        const int64_t middle = low + (high - low + 1) / 2;
-        const uint64_t bytes =
-            static_cast<uint64_t>(offsets[start + middle] - first) + middle * sizeof(uint32_t);
-        if (bytes <= room) {
-          low = middle;
-        } else {
-          high = middle - 1;
-        }
+  int64_t fit = end - start;
+  if (BytesOf(rows, start, end) > room) {
+    int64_t low = 0;
+    while (low < fit) {
+      const int64_t middle = low + (fit - low + 1) / 2;
+      if (BytesOf(rows, start, start + middle) <= room) {
+        low = middle;
+      } else {
+        fit = middle - 1;
       }
-      return low;
-    };
-    fit = type_.offset_bits == 32
-              ? count_rows(static_cast<const arrow::BinaryArray&>(array).raw_value_offsets())
-              : count_rows(static_cast<const arrow::LargeBinaryArray&>(array).raw_value_offsets());
-  }
-  if (fit == 0 && empty()) fit = 1;
-  return std::min(fit, end - start);
-}
-
-void PageBuilder::AppendStates(const arrow::Array& array, const arrow::StructArray* parent,
-                               int64_t start, int64_t count) {
-  const uint8_t* const leaf_bits = Validity(array);
-  const uint8_t* const struct_bits = parent == nullptr ? nullptr : Validity(*parent);
-  const bool all_valid = leaf_bits == nullptr && struct_bits == nullptr;
-  if (all_valid && page_.states.empty()) return;
-  if (page_.states.empty()) page_.states.AppendFill(page_.num_rows, PageData::kValid);
-  uint8_t* const states = page_.states.Extend(count);
-  std::memset(states, PageData::kValid, count);
-  if (leaf_bits != nullptr) {
-    const int64_t offset = array.offset() + start;
-    for (int64_t i = 0; i < count; ++i) states[i] = !BitIsSet(leaf_bits, offset + i);
-  }
-  if (struct_bits != nullptr) {
-    const int64_t offset = parent->offset() + start;
-    for (int64_t i = 0; i < count; ++i) {
-      if (!BitIsSet(struct_bits, offset + i)) states[i] = PageData::kStructNull;
     }
   }
-  page_.num_null += std::count(states, states + count, PageData::kNull);
-  page_.num_struct_null += std::count(states, states + count, PageData::kStructNull);
+  return fit == 0 && empty() ? 1 : fit;
+}
+
+size_t PageBuilder::LevelRoom(bool specials) const {
+  if (!specials && page_.num_special() == 0) return SIZE_MAX;
+  return page_.codes.size() < most_levels_ ? most_levels_ - page_.codes.size() : 0;
+}
+
+const uint8_t* PageBuilder::StatesFrom(size_t value) const {
+  return page_.states.empty() ? nullptr : page_.states.data() + value;
+}
+
+void PageBuilder::AppendStates(const RowLevels& levels) {
+  if (!levels.codes.empty()) {
+    page_.repetitions.Append(levels.repetitions.data(), levels.repetitions.size());
+    page_.codes.Append(levels.codes.data(), levels.codes.size());
+  }
+  if (levels.states.empty()) {
+    if (!page_.states.empty()) page_.states.AppendFill(levels.num_values, PageData::kValid);
+    return;
+  }
+  if (page_.states.empty()) page_.states.AppendFill(page_.num_values, PageData::kValid);
+  page_.states.Append(levels.states.data(), levels.states.size());
+  page_.num_null += levels.states.size() -
+                    std::count(levels.states.begin(), levels.states.end(), PageData::kValid);
 }
 
 void PageBuilder::AppendFixed(const arrow::Array& array, int64_t start, int64_t count) {
+  if (shape_.width == 0) return;
   const uint8_t* const source = array.data()->GetValues<uint8_t>(1, 0);
   const int64_t offset = array.offset() + start;
-  uint8_t* const target = page_.values.Extend(count * type_.width);
+  uint8_t* const target = page_.values.Extend(count * shape_.width);
   if (source == nullptr) {
-    std::memset(target, 0, count * type_.width);
-  } else if (type_.is_bool) {
-    for (int64_t i = 0; i < count; ++i) target[i] = BitIsSet(source, offset + i);
+    std::memset(target, 0, count * shape_.width);
+  } else if (shape_.is_bool) {
+    CopyBools(source, offset, count, target);
   } else {
-    std::memcpy(target, source + offset * type_.width, count * type_.width);
+    std::memcpy(target, source + offset * shape_.width, count * shape_.width);
   }
   if (!page_.states.empty()) {
-    FillNulls(page_.states.data(), page_.num_rows, count, type_.width, page_.values.data());
+    FillNulls(page_.states.data(), page_.num_values, count, shape_.width, page_.values.data());
   }
 }
 
@@ -183,9 +202,7 @@ void PageBuilder::AppendVariable(const arrow::Array& array, int64_t start, int64
   const Offset* const source = strings.raw_value_offsets() + start;
   const uint8_t* const bytes =
       strings.value_data() == nullptr ? nullptr : strings.value_data()->data();
-  if (page_.offsets.empty()) page_.offsets.AppendValue<uint32_t>(0);
-  const uint8_t* const states =
-      page_.states.empty() ? nullptr : page_.states.data() + page_.num_rows;
+  const uint8_t* const states = StatesFrom(page_.num_values);
 
   uint32_t* const ends =
       reinterpret_cast<uint32_t*>(page_.offsets.Extend(count * sizeof(uint32_t)));
@@ -216,26 +233,27 @@ void PageBuilder::AppendVariable(const arrow::Array& array, int64_t start, int64
   }
 }
 
-void PageBuilder::AppendItemValidity(const arrow::Array& items, int64_t first_item, int64_t count) {
+void PageBuilder::AppendItemValidity(size_t dimension, size_t items_per_value,
+                                     const arrow::Array& items, int64_t first_item, int64_t count) {
   const uint8_t* const bits = Validity(items);
-  const size_t items_before = page_.num_rows * type_.items;
-  const size_t num_items = count * type_.items;
-  const uint8_t* const states =
-      page_.states.empty() ? nullptr : page_.states.data() + page_.num_rows;
+  ByteBuffer& validity = page_.item_validity[dimension];
+  const size_t items_before = page_.num_values * items_per_value;
+  const size_t num_items = count * items_per_value;
+  const uint8_t* const states = StatesFrom(page_.num_values);
   // Only nulls inside valid lists count: null lists usually have null items below them.
   const auto is_null = [&](size_t item) {
     return bits != nullptr && !BitIsSet(bits, items.offset() + first_item + item) &&
-           (states == nullptr || states[item / type_.items] == PageData::kValid);
+           (states == nullptr || states[item / items_per_value] == PageData::kValid);
   };
-  if (page_.item_validity.empty()) {
+  if (validity.empty()) {
     size_t item = 0;
     while (bits != nullptr && item < num_items && !is_null(item)) ++item;
     if (bits == nullptr || item == num_items) return;
-    page_.item_validity.AppendFill((items_before + 7) / 8, 0xff);
+    validity.AppendFill((items_before + 7) / 8, 0xff);
   }
   const size_t bytes = (items_before + num_items + 7) / 8;
-  page_.item_validity.AppendFill(bytes - page_.item_validity.size(), 0xff);
-  uint8_t* const target = page_.item_validity.data();
+  if (bytes > validity.size()) validity.AppendFill(bytes - validity.size(), 0xff);
+  uint8_t* const target = validity.data();
   for (size_t item = 0; item < num_items; ++item) {
     const size_t at = items_before + item;
     const uint8_t bit = static_cast<uint8_t>(1u << (at & 7));
@@ -244,53 +262,73 @@ void PageBuilder::AppendItemValidity(const arrow::Array& items, int64_t first_it
 }
 
 void PageBuilder::AppendLists(const arrow::Array& array, int64_t start, int64_t count) {
-  const Items items = ItemsOf(array, start);
-  const size_t row_width = type_.row_width();
-  const uint8_t* const source = items.array->data()->GetValues<uint8_t>(1, 0);
+  page_.item_validity.resize(shape_.dimensions.size());
+  const arrow::Array* lists = &array;
+  std::shared_ptr<arrow::Array> items;
+  size_t items_per_value = 1;
+  for (size_t dimension = 0; dimension < shape_.dimensions.size(); ++dimension) {
+    const auto& typed = static_cast<const arrow::FixedSizeListArray&>(*lists);
+    start = typed.value_offset(start);
+    items = StorageOf(typed.values());
+    items_per_value *= shape_.dimensions[dimension];
+    AppendItemValidity(dimension, items_per_value, *items, start, count);
+    lists = items.get();
+  }
+  const size_t row_width = shape_.row_width();
+  const uint8_t* const source = items->data()->GetValues<uint8_t>(1, 0);
   uint8_t* const target = page_.values.Extend(count * row_width);
   if (source == nullptr) {
     std::memset(target, 0, count * row_width);
+  } else if (shape_.is_bool) {
+    CopyBools(source, items->offset() + start, count * shape_.items, target);
   } else {
-    std::memcpy(target, source + (items.array->offset() + items.first) * type_.width,
-                count * row_width);
+    std::memcpy(target, source + (items->offset() + start) * shape_.width, count * row_width);
   }
-  if (!page_.states.empty()) {
-    const uint8_t* const states = page_.states.data() + page_.num_rows;
+  if (const uint8_t* const states = StatesFrom(page_.num_values)) {
     for (int64_t i = 0; i < count; ++i) {
       if (states[i] != PageData::kValid) std::memset(target + i * row_width, 0, row_width);
     }
   }
-  AppendItemValidity(*items.array, items.first, count);
 }
 
-void PageBuilder::Append(const arrow::Array& array, const arrow::StructArray* parent, int64_t start,
-                         int64_t count) {
+void PageBuilder::Append(const arrow::Array& leaf, const RowLevels& levels, int64_t num_rows) {
   if (empty()) {
     // Pages of a column are much alike.
     page_.values.Reserve(last_values_bytes_);
     page_.offsets.Reserve(last_offsets_bytes_);
   }
-  AppendStates(array, parent, start, count);
-  switch (type_.kind) {
-    case Kind::kFixed:
-      AppendFixed(array, start, count);
-      break;
-    case Kind::kVariable:
-      if (type_.offset_bits == 32) {
-        AppendVariable<int32_t>(array, start, count);
-      } else {
-        AppendVariable<int64_t>(array, start, count);
-      }
-      break;
-    case Kind::kFixedSizeList:
-      AppendLists(array, start, count);
-      break;
+  AppendStates(levels);
+  if (shape_.kind == Kind::kVariable && page_.offsets.empty()) {
+    page_.offsets.AppendValue<uint32_t>(0);
   }
-  page_.num_rows += count;
+  for (const RowLevels::Range& range : levels.ranges) {
+    switch (shape_.kind) {
+      case Kind::kFixed:
+        if (shape_.entries) {
+          merger_.Append(leaf, range.start, range.count, &page_);
+          break;
+        }
+        AppendFixed(leaf, range.start, range.count);
+        break;
+      case Kind::kVariable:
+        if (shape_.offset_bits == 32) {
+          AppendVariable<int32_t>(leaf, range.start, range.count);
+        } else {
+          AppendVariable<int64_t>(leaf, range.start, range.count);
+        }
+        break;
+      case Kind::kFixedSizeList:
+        AppendLists(leaf, range.start, range.count);
+        break;
+    }
+    page_.num_values += range.count;
+  }
+  page_.num_rows += num_rows;
 }
 
 PageData PageBuilder::Take() {
-  if (type_.kind == Kind::kFixed) BackfillLeadingNulls(&page_, type_.width);
+  if (shape_.kind == Kind::kFixed) BackfillLeadingNulls(&page_, shape_.width);
+  merger_.Clear();
   PageData taken = std::move(page_);
   page_ = PageData();
   last_values_bytes_ = taken.values.size();

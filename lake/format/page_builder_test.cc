@@ -3,6 +3,7 @@
 #include <memory>
 
 #include <arrow/array.h>
+#include <arrow/builder.h>
 #include <arrow/json/from_string.h>
 #include <arrow/type.h>
 #include <gmock/gmock.h>
@@ -18,14 +19,41 @@ std::shared_ptr<arrow::Array> Parse(const std::shared_ptr<arrow::DataType>& type
   return arrow::json::ArrayFromJSONString(type, json).ValueOrDie();
 }
 
-PageData Build(const arrow::Array& array, const arrow::StructArray* parent = nullptr) {
-  PageBuilder builder(ValueShapeOf(*array.type()));
-  builder.Append(array, parent, 0, array.length());
-  return builder.Take();
+// A column without nesting of `type`.
+LeafPath PathOf(const arrow::DataType& type) {
+  LeafPath path;
+  path.shape = ValueShapeOf(type);
+  return path;
+}
+
+class Builder {
+ public:
+  explicit Builder(const std::shared_ptr<arrow::DataType>& type)
+      : path_(PathOf(*type)), builder_(path_.shape) {}
+
+  void Append(const std::shared_ptr<arrow::Array>& array, int64_t start, int64_t count) {
+    const LeafRows rows(path_, array);
+    builder_.Append(rows.leaf(), rows.Build(start, count), count);
+  }
+  int64_t RowsThatFit(const std::shared_ptr<arrow::Array>& array, int64_t start, int64_t end,
+                      size_t limit) const {
+    return builder_.RowsThatFit(LeafRows(path_, array), start, end, limit);
+  }
+  PageBuilder* operator->() { return &builder_; }
+
+ private:
+  const LeafPath path_;
+  PageBuilder builder_;
+};
+
+PageData Build(const std::shared_ptr<arrow::Array>& array) {
+  Builder builder(array->type());
+  builder.Append(array, 0, array->length());
+  return builder->Take();
 }
 
 TEST(PageBuilderTest, NullsRepeatTheValueBeforeThem) {
-  const PageData page = Build(*Parse(arrow::int32(), "[null, null, 4, null, 5]"));
+  const PageData page = Build(Parse(arrow::int32(), "[null, null, 4, null, 5]"));
   EXPECT_THAT(page.values.as<int32_t>(), ElementsAre(4, 4, 4, 4, 5));
   EXPECT_THAT(page.states.as<uint8_t>(), ElementsAre(1, 1, 0, 1, 0));
   EXPECT_EQ(page.num_null, 3);
@@ -35,25 +63,25 @@ TEST(PageBuilderTest, NullsRepeatTheValueBeforeThem) {
 TEST(PageBuilderTest, NullsGoOnAcrossAppends) {
   const auto first = Parse(arrow::int64(), "[7, 8]");
   const auto second = Parse(arrow::int64(), "[null, 9]");
-  PageBuilder builder(ValueShapeOf(*arrow::int64()));
-  builder.Append(*first, nullptr, 0, 2);
-  EXPECT_TRUE(builder.page().states.empty());
-  builder.Append(*second, nullptr, 0, 2);
-  builder.Append(*first, nullptr, 1, 1);
-  const PageData page = builder.Take();
+  Builder builder(arrow::int64());
+  builder.Append(first, 0, 2);
+  EXPECT_TRUE(builder->page().states.empty());
+  builder.Append(second, 0, 2);
+  builder.Append(first, 1, 1);
+  const PageData page = builder->Take();
   EXPECT_THAT(page.values.as<int64_t>(), ElementsAre(7, 8, 8, 9, 8));
   EXPECT_THAT(page.states.as<uint8_t>(), ElementsAre(0, 0, 1, 0, 0));
   // The next page counts on.
-  builder.Append(*first, nullptr, 0, 1);
-  EXPECT_EQ(builder.page().first_row, 5);
-  EXPECT_EQ(builder.page().num_rows, 1);
+  builder.Append(first, 0, 1);
+  EXPECT_EQ(builder->page().first_row, 5);
+  EXPECT_EQ(builder->page().num_rows, 1);
 }
 
 TEST(PageBuilderTest, SlicesOfBitsAndBytes) {
   const auto bools = Parse(arrow::boolean(), "[true, false, true, true, null, false, true]");
-  EXPECT_THAT(Build(*bools->Slice(2, 4)).values.as<uint8_t>(), ElementsAre(1, 1, 1, 0));
+  EXPECT_THAT(Build(bools->Slice(2, 4)).values.as<uint8_t>(), ElementsAre(1, 1, 1, 0));
   const auto binary = Parse(arrow::fixed_size_binary(3), R"(["abc", "def", "ghi"])");
-  EXPECT_EQ(Build(*binary->Slice(1)).values.view(), "defghi");
+  EXPECT_EQ(Build(binary->Slice(1)).values.view(), "defghi");
 }
 
 TEST(PageBuilderTest, BytesUnderNullStringsAreDropped) {
@@ -63,7 +91,7 @@ TEST(PageBuilderTest, BytesUnderNullStringsAreDropped) {
   const uint8_t validity = 0b101;
   data->buffers[0] = std::make_shared<arrow::Buffer>(&validity, 1);
   data->null_count = 1;
-  const PageData page = Build(*arrow::MakeArray(data));
+  const PageData page = Build(arrow::MakeArray(data));
   EXPECT_EQ(page.values.view(), "accc");
   EXPECT_THAT(page.offsets.as<uint32_t>(), ElementsAre(0, 1, 1, 4));
   EXPECT_EQ(page.longest_value, 3);
@@ -71,7 +99,7 @@ TEST(PageBuilderTest, BytesUnderNullStringsAreDropped) {
 
 TEST(PageBuilderTest, SlicesOfStringsStartAtZero) {
   const auto strings = Parse(arrow::large_utf8(), R"(["aa", "b", null, "cc"])");
-  const PageData page = Build(*strings->Slice(1));
+  const PageData page = Build(strings->Slice(1));
   EXPECT_EQ(page.values.view(), "bcc");
   EXPECT_THAT(page.offsets.as<uint32_t>(), ElementsAre(0, 1, 1, 3));
 }
@@ -79,66 +107,107 @@ TEST(PageBuilderTest, SlicesOfStringsStartAtZero) {
 TEST(PageBuilderTest, ListsKeepItemNullsOfValidRowsOnly) {
   const auto type = arrow::fixed_size_list(arrow::int16(), 2);
   const auto lists = Parse(type, "[[1, 2], null, [3, null], [5, 6]]");
-  const PageData page = Build(*lists->Slice(1));
+  const PageData page = Build(lists->Slice(1));
   EXPECT_EQ(page.values.as<int16_t>()[0], 0);
   EXPECT_EQ(page.values.as<int16_t>()[2], 3);
   EXPECT_EQ(page.values.as<int16_t>()[5], 6);
-  EXPECT_EQ(page.item_validity.as<uint8_t>()[0] & 0x3f, 0b110111);
+  EXPECT_EQ(page.item_validity[0].as<uint8_t>()[0] & 0x3f, 0b110111);
 
   // Null rows alone need no validity of items.
-  EXPECT_TRUE(Build(*lists->Slice(0, 2)).item_validity.empty());
+  EXPECT_TRUE(Build(lists->Slice(0, 2)).item_validity[0].empty());
 }
 
 TEST(PageBuilderTest, ItemNullsMayComeLate) {
   const auto type = arrow::fixed_size_list(arrow::int16(), 3);
   const auto valid = Parse(type, "[[1, 2, 3], [4, 5, 6], [7, 8, 9]]");
   const auto nulls = Parse(type, "[[null, 2, null]]");
-  PageBuilder builder(ValueShapeOf(*type));
-  builder.Append(*valid, nullptr, 0, 3);
-  builder.Append(*nulls, nullptr, 0, 1);
-  builder.Append(*valid, nullptr, 0, 1);
-  const PageData page = builder.Take();
-  ASSERT_EQ(page.item_validity.size(), 2);
-  EXPECT_EQ(page.item_validity.data()[0], 0xff);
-  EXPECT_EQ(page.item_validity.data()[1] & 0x7f, 0b1110101);
+  Builder builder(type);
+  builder.Append(valid, 0, 3);
+  builder.Append(nulls, 0, 1);
+  builder.Append(valid, 0, 1);
+  const PageData page = builder->Take();
+  ASSERT_EQ(page.item_validity[0].size(), 2);
+  EXPECT_EQ(page.item_validity[0].data()[0], 0xff);
+  EXPECT_EQ(page.item_validity[0].data()[1] & 0x7f, 0b1110101);
 }
 
-TEST(PageBuilderTest, NullStructsStandAboveTheirFields) {
-  const auto type = arrow::struct_({arrow::field("x", arrow::int32())});
-  const auto structs = Parse(type, R"([{"x": 1}, null, {"x": null}, {"x": 4}])")->Slice(1);
-  const auto& parent = static_cast<const arrow::StructArray&>(*structs);
-  const PageData page = Build(*parent.field(0), &parent);
-  EXPECT_THAT(page.states.as<uint8_t>(),
-              ElementsAre(PageData::kStructNull, PageData::kNull, PageData::kValid));
-  EXPECT_EQ(page.num_null, 1);
-  EXPECT_EQ(page.num_struct_null, 1);
+TEST(PageBuilderTest, ListsOfListsHaveValidityForEachDimension) {
+  const auto type = arrow::fixed_size_list(arrow::fixed_size_list(arrow::int16(), 2), 2);
+  const PageData page = Build(Parse(type, "[[[1, 2], [3, null]], [[5, 6], null]]"));
+  ASSERT_EQ(page.item_validity.size(), 2);
+  EXPECT_EQ(page.item_validity[0].as<uint8_t>()[0] & 0xf, 0b0111);
+  EXPECT_EQ(page.item_validity[1].as<uint8_t>()[0] & 0x3f, 0b110111);
+  EXPECT_EQ(page.values.as<int16_t>()[4], 5);
+}
+
+TEST(PageBuilderTest, ListsOfBooleansAreOneByteEach) {
+  const auto type = arrow::fixed_size_list(arrow::boolean(), 3);
+  const auto lists = Parse(type, "[[true, false, true], [false, false, true]]");
+  EXPECT_THAT(Build(lists->Slice(1)).values.as<uint8_t>(), ElementsAre(0, 0, 1));
+}
+
+TEST(PageBuilderTest, DictionariesOfBatchesBecomeOne) {
+  const auto type = arrow::dictionary(arrow::int8(), arrow::utf8());
+  const auto make = [&](const std::string& indices, const std::string& values) {
+    return arrow::DictionaryArray::FromArrays(type, Parse(arrow::int8(), indices),
+                                              Parse(arrow::utf8(), values))
+        .ValueOrDie();
+  };
+  Builder builder(type);
+  builder.Append(make("[2, null, 0]", R"(["a", "unused", "c"])"), 0, 3);
+  builder.Append(make("[1, 0]", R"(["b", "c"])"), 0, 2);
+  const PageData page = builder->Take();
+  EXPECT_THAT(page.values.as<int8_t>(), ElementsAre(0, 0, 1, 0, 2));
+  EXPECT_EQ(page.dictionary.entries.view(), "cab");
+  EXPECT_THAT(page.dictionary.offsets.as<uint32_t>(), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(page.dictionary.count, 3);
+}
+
+TEST(PageBuilderTest, APageEndsBeforeItsDictionaryIsFull) {
+  const auto type = arrow::dictionary(arrow::int8(), arrow::int32());
+  const auto make = [&](int first) {
+    arrow::Int8Builder indices;
+    arrow::Int32Builder values;
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_TRUE(indices.Append(static_cast<int8_t>(i)).ok());
+      EXPECT_TRUE(values.Append(first + i).ok());
+    }
+    return arrow::DictionaryArray::FromArrays(type, indices.Finish().ValueOrDie(),
+                                              values.Finish().ValueOrDie())
+        .ValueOrDie();
+  };
+  Builder builder(type);
+  builder.Append(make(0), 0, 100);
+  EXPECT_EQ(builder.RowsThatFit(make(0), 0, 100, 1 << 20), 100);
+  EXPECT_EQ(builder.RowsThatFit(make(20), 0, 100, 1 << 20), 100);
+  EXPECT_EQ(builder.RowsThatFit(make(50), 0, 100, 1 << 20), 0);
 }
 
 TEST(PageBuilderTest, RowsThatFitCountsWhatTheSliceHolds) {
   const auto strings = Parse(arrow::utf8(), R"(["aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc", "d"])");
-  PageBuilder builder(ValueShapeOf(*arrow::utf8()));
+  Builder builder(arrow::utf8());
   // 14 bytes a row, with its offset.
-  EXPECT_EQ(builder.RowsThatFit(*strings, 0, 4, 28), 2);
-  EXPECT_EQ(builder.RowsThatFit(*strings, 0, 4, 41), 2);
-  EXPECT_EQ(builder.RowsThatFit(*strings, 1, 4, 1000), 3);
+  EXPECT_EQ(builder.RowsThatFit(strings, 0, 4, 28), 2);
+  EXPECT_EQ(builder.RowsThatFit(strings, 0, 4, 41), 2);
+  EXPECT_EQ(builder.RowsThatFit(strings, 1, 4, 1000), 3);
   // One row always fits an empty page, however large.
-  EXPECT_EQ(builder.RowsThatFit(*strings, 0, 4, 5), 1);
-  builder.Append(*strings, nullptr, 0, 1);
-  EXPECT_EQ(builder.RowsThatFit(*strings, 1, 4, 5), 0);
+  EXPECT_EQ(builder.RowsThatFit(strings, 0, 4, 5), 1);
+  builder.Append(strings, 0, 1);
+  EXPECT_EQ(builder.RowsThatFit(strings, 1, 4, 5), 0);
 
   const auto numbers = Parse(arrow::int64(), "[1, 2, 3]");
-  PageBuilder fixed(ValueShapeOf(*arrow::int64()));
-  EXPECT_EQ(fixed.RowsThatFit(*numbers, 0, 3, 17), 2);
+  Builder fixed(arrow::int64());
+  EXPECT_EQ(fixed.RowsThatFit(numbers, 0, 3, 17), 2);
 }
 
 TEST(PageBuilderTest, ATakenPageLeavesNoMemoryBehind) {
   const auto numbers = Parse(arrow::int64(), "[1, null, 3]");
-  PageBuilder builder(ValueShapeOf(*arrow::int64()));
-  builder.Append(*numbers, nullptr, 0, 3);
-  EXPECT_GT(builder.MemoryUse(), 0);
-  builder.Take();
-  EXPECT_EQ(builder.MemoryUse(), 0);
-  EXPECT_TRUE(builder.empty());
+  Builder builder(arrow::int64());
+  builder.Append(numbers, 0, 3);
+  EXPECT_GT(builder->MemoryUse(), 0);
+  builder->Take();
+  EXPECT_EQ(builder->MemoryUse(), 0);
+  EXPECT_TRUE(builder->empty());
 }
 
 }  // namespace

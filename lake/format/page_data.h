@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "lake/format/byte_buffer.h"
 
@@ -17,50 +19,113 @@ struct ValueShape {
     kFixedSizeList,  ///< `items` items of `width` bytes each.
   };
   Kind kind = Kind::kFixed;
+  /// A value, or an item of a list, is a bool.
   bool is_bool = false;
+  bool is_float = false;
   /// Text, not any bytes: only this is worth a symbol table.
   bool is_text = false;
+  /// 0 for a type without values: null, a struct without fields.
   size_t width = 0;
   size_t items = 1;
+  /// Of a fixed-size list, from the outermost: the items of each list; `items` is their product.
+  std::vector<size_t> dimensions = {};
   /// 32 or 64, for kVariable.
   unsigned offset_bits = 32;
+  /// Of a dictionary column, whose values are indices of `width` bytes: the shape of its entries.
+  std::shared_ptr<const ValueShape> entries = {};
 
-  /// Bytes of one row, for the fixed kinds.
+  /// Bytes of one value, for the fixed kinds.
   size_t row_width() const { return width * items; }
+};
+
+/// The layers of nesting that end at a leaf, and how their nulls are told apart.
+class LevelShape {
+ public:
+  enum class Layer {
+    kItem,  ///< The leaf, a struct, a fixed-size list of structs.
+    kList,
+  };
+
+  /// A leaf with nothing around it.
+  LevelShape() : LevelShape(std::vector<Layer>{}) {}
+  /// `outer` are the layers around the leaf, from the innermost. REQUIRES: at most 100.
+  explicit LevelShape(const std::vector<Layer>& outer);
+
+  /// From the innermost, the leaf's own first.
+  const std::vector<Layer>& layers() const { return layers_; }
+  /// The code of a null at this layer; that of an empty list is one more.
+  uint8_t null_code(size_t layer) const { return null_codes_[layer]; }
+  /// Slots with codes up to this one have a value, if only a filler.
+  uint8_t last_value_code() const { return last_value_code_; }
+  /// Lists around the leaf: the repetition level of a new row.
+  uint8_t num_lists() const { return num_lists_; }
+
+ private:
+  std::vector<Layer> layers_;
+  std::vector<uint8_t> null_codes_;
+  uint8_t last_value_code_ = 0;
+  uint8_t num_lists_ = 0;
+};
+
+/// The distinct values of a page and, for each value slot, which one it is.
+struct Dictionary {
+  /// Distinct values in order of appearance, back to back.
+  ByteBuffer entries;
+  /// For strings: one u32 more than entries, into `entries`.
+  ByteBuffer offsets;
+  uint32_t count = 0;
+  /// u32, one per slot; a null repeats the index before it. Not of a dictionary column, whose
+  /// indices are the page's values.
+  ByteBuffer indices;
 };
 
 /// The rows of one leaf that will become one page.
 struct PageData {
-  /// What a row's byte in `states` says.
+  /// The code of a value; LevelShape has those of nulls and empty lists.
   static constexpr uint8_t kValid = 0;
-  static constexpr uint8_t kNull = 1;
-  /// The struct around the leaf is null.
-  static constexpr uint8_t kStructNull = 2;
 
   uint64_t first_row = 0;
   size_t num_rows = 0;
-  /// The values of all rows, null ones too: a null repeats the value before it (so that it breaks
+  /// Value slots: as many as rows, unless there are lists, whose items they are.
+  size_t num_values = 0;
+  /// The values of all slots, null ones too: a null repeats the value before it (so that it breaks
   /// no run and needs no more bits), a null string is empty, a null list is zeros.
   ByteBuffer values;
-  /// For kVariable: num_rows + 1 u32 offsets into `values`.
+  /// For kVariable: num_values + 1 u32 offsets into `values`.
   ByteBuffer offsets;
-  /// One bit per item of a fixed-size list, 1 valid; empty if all are.
-  ByteBuffer item_validity;
-  /// One byte per row; empty if all are valid.
+  /// For each dimension of a fixed-size list one bit per item, 1 valid; empty if all are.
+  std::vector<ByteBuffer> item_validity;
+  /// The code of each value slot; empty if all are valid.
   ByteBuffer states;
   size_t num_null = 0;
-  size_t num_struct_null = 0;
   /// Of kVariable.
   size_t longest_value = 0;
+  /// Of a dictionary column.
+  Dictionary dictionary;
 
-  size_t num_valid() const { return num_rows - num_null - num_struct_null; }
-  bool IsValid(size_t row) const { return states.empty() || states.data()[row] == kValid; }
-  std::string_view Value(size_t row) const {
+  /// With lists only: repetition level and code of each value slot and of each null or empty list.
+  ByteBuffer repetitions;
+  ByteBuffer codes;
+
+  size_t num_valid() const { return num_values - num_null; }
+  bool IsValid(size_t value) const { return states.empty() || states.data()[value] == kValid; }
+  bool has_item_nulls() const {
+    for (const ByteBuffer& bits : item_validity) {
+      if (!bits.empty()) return true;
+    }
+    return false;
+  }
+  /// Slots without a value: null and empty lists.
+  size_t num_special() const { return codes.empty() ? 0 : codes.size() - num_values; }
+  std::string_view Value(size_t value) const {
     const uint32_t* const ends = offsets.as<uint32_t>().data();
-    return values.view().substr(ends[row], ends[row + 1] - ends[row]);
+    return values.view().substr(ends[value], ends[value + 1] - ends[value]);
   }
   size_t MemoryUse() const {
-    return values.size() + offsets.size() + item_validity.size() + states.size();
+    size_t bytes = values.size() + offsets.size() + states.size() + repetitions.size() +
+                   codes.size() + dictionary.entries.size() + dictionary.offsets.size();
+    for (const ByteBuffer& bits : item_validity) bytes += bits.size();
+    return bytes;
   }
 };
 

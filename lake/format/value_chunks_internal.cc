@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
+#include <vector>
 
 #include "lake/format/bitpacking.h"
 #include "lake/format/run_length.h"
@@ -10,8 +12,8 @@
 namespace lake::format {
 namespace {
 
-// Chunks of strings are smaller: one is read for one value, and its bytes cannot be skipped.
-constexpr size_t kVariableChunkBytes = 4096;
+constexpr size_t kChunkAlignment = 8;
+constexpr size_t kSplitChunkBytes = 4096;
 constexpr uint8_t kVariablePad = 'H';
 
 // The largest power of two of values of `bits` bits that fits a chunk; at least 2.
@@ -31,9 +33,10 @@ class FlatChunks final : public ChunkSource {
   size_t ChunkLength(size_t start) const override {
     return std::min(length_, values_.size() / width_ - start);
   }
-  void AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
+  Status AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
     out->Begin()->Append(values_.data() + start * width_, count * width_);
     out->End();
+    return Status::OK();
   }
   void Describe(pb::CompressiveEncoding* encoding) const override {
     encoding->mutable_flat()->set_bits_per_value(width_ * 8);
@@ -54,13 +57,14 @@ class BoolChunks final : public ChunkSource {
   size_t ChunkLength(size_t start) const override {
     return std::min(kMaxChunkValues, values_.size() - start);
   }
-  void AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
+  Status AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
     const size_t bytes = (count + 7) / 8;
     uint8_t* const bits = out->Begin()->Extend(bytes);
     std::fill_n(bits, bytes, uint8_t{0});
     const uint8_t* const values = values_.data() + start;
     for (size_t i = 0; i < count; ++i) bits[i / 8] |= values[i] << (i % 8);
     out->End();
+    return Status::OK();
   }
   void Describe(pb::CompressiveEncoding* encoding) const override {
     encoding->mutable_flat()->set_bits_per_value(1);
@@ -80,7 +84,7 @@ class BitpackedChunks final : public ChunkSource {
   size_t ChunkLength(size_t start) const override {
     return std::min(kBitpackBlock, values_.size() - start);
   }
-  void AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
+  Status AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
     const T* values = values_.data() + start;
     std::array<T, kBitpackBlock> padded;
     if (count < kBitpackBlock) {
@@ -93,6 +97,7 @@ class BitpackedChunks final : public ChunkSource {
     buffer->AppendValue<T>(static_cast<T>(width));
     PackBlock(values, width, buffer->Extend(PackedBlockBytes(width)));
     out->End();
+    return Status::OK();
   }
   void Describe(pb::CompressiveEncoding* encoding) const override {
     encoding->mutable_inline_bitpacking()->set_uncompressed_bits_per_value(sizeof(T) * 8);
@@ -112,12 +117,13 @@ class RunChunks final : public ChunkSource {
   size_t ChunkLength(size_t start) const override {
     return std::min(kMaxChunkValues, values_.size() - start);
   }
-  void AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
+  Status AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
     lengths_.Truncate(0);
     EncodeRuns<T>(values_.data() + start, count, out->Begin(), &lengths_);
     out->End();
     out->Begin()->Append(lengths_.data(), lengths_.size());
     out->End();
+    return Status::OK();
   }
   void Describe(pb::CompressiveEncoding* encoding) const override {
     pb::Rle* const rle = encoding->mutable_rle();
@@ -130,73 +136,168 @@ class RunChunks final : public ChunkSource {
   ByteBuffer lengths_;
 };
 
+// Bits `first` .. `first + count` of a bitmap, from bit 0 on.
+void AppendBits(const uint8_t* source, size_t first, size_t count, ByteBuffer* out) {
+  uint8_t* const bits = out->Extend((count + 7) / 8);
+  std::fill_n(bits, (count + 7) / 8, uint8_t{0});
+  for (size_t i = 0; i < count; ++i) {
+    const size_t at = first + i;
+    bits[i / 8] |= (source[at / 8] >> (at % 8) & 1) << (i % 8);
+  }
+}
+
+void AppendBools(const uint8_t* values, size_t count, ByteBuffer* out) {
+  uint8_t* const bits = out->Extend((count + 7) / 8);
+  std::fill_n(bits, (count + 7) / 8, uint8_t{0});
+  for (size_t i = 0; i < count; ++i) bits[i / 8] |= values[i] << (i % 8);
+}
+
 class ListChunks final : public ChunkSource {
  public:
-  ListChunks(const ValueShape& type, std::span<const uint8_t> values,
-             std::span<const uint8_t> item_validity)
-      : type_(type),
-        values_(values),
-        item_validity_(item_validity),
-        length_(FixedChunkLength(type.row_width() * 8 + (item_validity.empty() ? 0 : type.items))) {
+  ListChunks(const ValueShape& shape, const PageData& page) : shape_(shape), page_(page) {
+    size_t items = 1;
+    size_t row_bits = shape.items * (shape.is_bool ? 1 : shape.width * 8);
+    for (size_t i = 0; i < shape.dimensions.size(); ++i) {
+      items *= shape.dimensions[i];
+      if (page.item_validity[i].empty()) continue;
+      validity_.push_back({page.item_validity[i].data(), items});
+      row_bits += items;
+    }
+    length_ = FixedChunkLength(row_bits);
   }
 
-  int num_buffers() const override { return item_validity_.empty() ? 1 : 2; }
-  size_t BytesHint() const override { return values_.size() + item_validity_.size(); }
+  int num_buffers() const override { return static_cast<int>(validity_.size()) + 1; }
+  size_t BytesHint() const override { return page_.MemoryUse(); }
   size_t ChunkLength(size_t start) const override {
-    return std::min(length_, values_.size() / type_.row_width() - start);
+    return std::min(length_, page_.num_values - start);
   }
-  void AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
-    if (!item_validity_.empty()) {
-      AppendBits(start * type_.items, count * type_.items, out->Begin());
+  Status AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
+    for (const Validity& validity : validity_) {
+      AppendBits(validity.bits, start * validity.items, count * validity.items, out->Begin());
       out->End();
     }
-    out->Begin()->Append(values_.data() + start * type_.row_width(), count * type_.row_width());
+    const size_t row_width = shape_.row_width();
+    const uint8_t* const values = page_.values.data() + start * row_width;
+    if (shape_.is_bool) {
+      AppendBools(values, count * shape_.items, out->Begin());
+    } else {
+      out->Begin()->Append(values, count * row_width);
+    }
     out->End();
+    return Status::OK();
   }
   void Describe(pb::CompressiveEncoding* encoding) const override {
-    pb::FixedSizeList* const list = encoding->mutable_fixed_size_list();
-    list->set_items_per_value(type_.items);
-    list->set_has_validity(!item_validity_.empty());
-    list->mutable_values()->mutable_flat()->set_bits_per_value(type_.width * 8);
+    for (size_t i = 0; i < shape_.dimensions.size(); ++i) {
+      pb::FixedSizeList* const list = encoding->mutable_fixed_size_list();
+      list->set_items_per_value(shape_.dimensions[i]);
+      list->set_has_validity(!page_.item_validity[i].empty());
+      encoding = list->mutable_values();
+    }
+    encoding->mutable_flat()->set_bits_per_value(shape_.is_bool ? 1 : shape_.width * 8);
   }
 
  private:
-  void AppendBits(size_t first, size_t count, ByteBuffer* out) const {
-    uint8_t* const bits = out->Extend((count + 7) / 8);
-    std::fill_n(bits, (count + 7) / 8, uint8_t{0});
-    for (size_t i = 0; i < count; ++i) {
-      const size_t at = first + i;
-      bits[i / 8] |= (item_validity_[at / 8] >> (at % 8) & 1) << (i % 8);
+  struct Validity {
+    const uint8_t* bits;
+    // Per value.
+    size_t items;
+  };
+  const ValueShape& shape_;
+  const PageData& page_;
+  std::vector<Validity> validity_;
+  size_t length_ = 0;
+};
+
+template <typename T>
+class SplitChunks final : public ChunkSource {
+ public:
+  explicit SplitChunks(std::span<const uint8_t> values)
+      : values_(values), count_(values.size() / sizeof(T)) {}
+
+  int num_buffers() const override { return 1; }
+  size_t BytesHint() const override { return values_.size(); }
+  size_t ChunkLength(size_t start) const override {
+    return std::min(kSplitChunkBytes / sizeof(T), count_ - start);
+  }
+  Status AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
+    const uint8_t* const values = values_.data() + start * sizeof(T);
+    uint8_t* target = out->Begin()->Extend(count * sizeof(T));
+    for (size_t byte = 0; byte < sizeof(T); ++byte) {
+      for (size_t i = 0; i < count; ++i) *target++ = values[i * sizeof(T) + byte];
     }
+    out->End();
+    return Status::OK();
+  }
+  void Describe(pb::CompressiveEncoding* encoding) const override {
+    encoding->mutable_byte_stream_split()->mutable_values()->mutable_flat()->set_bits_per_value(
+        sizeof(T) * 8);
   }
 
-  const ValueShape type_;
+ private:
   const std::span<const uint8_t> values_;
-  const std::span<const uint8_t> item_validity_;
-  const size_t length_;
+  const size_t count_;
+};
+
+class CompressedChunks final : public ChunkSource {
+ public:
+  CompressedChunks(std::shared_ptr<ChunkSource> inner, Compressor compressor)
+      : inner_(std::move(inner)), compressor_(compressor) {}
+
+  int num_buffers() const override { return inner_->num_buffers(); }
+  size_t BytesHint() const override { return inner_->BytesHint() / 2; }
+  size_t ChunkLength(size_t start) const override { return inner_->ChunkLength(start); }
+  Status AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
+    plain_.Truncate(0);
+    ChunkBuffers buffers(&plain_);
+    ARROW_RETURN_NOT_OK(inner_->AppendChunk(start, count, &buffers));
+    const std::span<const uint8_t> bytes = plain_.as<uint8_t>();
+    size_t at = 0;
+    for (int i = 0; i < buffers.count(); ++i) {
+      const std::span<const uint8_t> buffer = bytes.subspan(at, buffers.size(i));
+      if (i == 0) {
+        ARROW_RETURN_NOT_OK(compressor_.Append(buffer, out->Begin()));
+      } else {
+        out->Begin()->Append(buffer.data(), buffer.size());
+      }
+      out->End();
+      at += (buffer.size() + kChunkAlignment - 1) / kChunkAlignment * kChunkAlignment;
+    }
+    return Status::OK();
+  }
+  void Describe(pb::CompressiveEncoding* encoding) const override {
+    pb::General* const general = encoding->mutable_general();
+    compressor_.Describe(general->mutable_compression());
+    inner_->Describe(general->mutable_values());
+  }
+
+ private:
+  const std::shared_ptr<ChunkSource> inner_;
+  const Compressor compressor_;
+  ByteBuffer plain_;
 };
 
 template <typename Offset>
 class VariableChunks final : public ChunkSource {
  public:
-  VariableChunks(std::span<const uint32_t> offsets, std::span<const uint8_t> bytes)
-      : offsets_(offsets), bytes_(bytes) {}
+  VariableChunks(std::span<const uint32_t> offsets, std::span<const uint8_t> bytes,
+                 size_t chunk_bytes)
+      : offsets_(offsets), bytes_(bytes), chunk_bytes_(chunk_bytes) {}
 
   int num_buffers() const override { return 1; }
   size_t BytesHint() const override { return offsets_.size() * sizeof(Offset) + bytes_.size(); }
 
   size_t ChunkLength(size_t start) const override {
     const size_t rest = offsets_.size() - 1 - start;
-    if (rest <= kMaxChunkValues && ChunkBytes(start, rest) <= kVariableChunkBytes) return rest;
+    if (rest <= kMaxChunkValues && ChunkBytes(start, rest) <= chunk_bytes_) return rest;
     size_t length = 2;
     while (length < kMaxChunkValues && length * 2 <= rest &&
-           ChunkBytes(start, length * 2) <= kVariableChunkBytes) {
+           ChunkBytes(start, length * 2) <= chunk_bytes_) {
       length *= 2;
     }
     return std::min(length, rest);
   }
 
-  void AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
+  Status AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
     ByteBuffer* const buffer = out->Begin();
     const size_t begin = buffer->size();
     const uint32_t* const ends = offsets_.data() + start;
@@ -210,6 +311,7 @@ class VariableChunks final : public ChunkSource {
     const size_t excess = (buffer->size() - begin) % sizeof(Offset);
     if (excess != 0) buffer->AppendFill(sizeof(Offset) - excess, kVariablePad);
     out->End();
+    return Status::OK();
   }
 
   void Describe(pb::CompressiveEncoding* encoding) const override {
@@ -224,6 +326,7 @@ class VariableChunks final : public ChunkSource {
 
   const std::span<const uint32_t> offsets_;
   const std::span<const uint8_t> bytes_;
+  const size_t chunk_bytes_;
 };
 
 }  // namespace
@@ -255,16 +358,27 @@ template std::unique_ptr<ChunkSource> MakeRunChunks(std::span<const uint16_t>);
 template std::unique_ptr<ChunkSource> MakeRunChunks(std::span<const uint32_t>);
 template std::unique_ptr<ChunkSource> MakeRunChunks(std::span<const uint64_t>);
 
-std::unique_ptr<ChunkSource> MakeListChunks(const ValueShape& type, std::span<const uint8_t> values,
-                                            std::span<const uint8_t> item_validity) {
-  return std::make_unique<ListChunks>(type, values, item_validity);
+std::unique_ptr<ChunkSource> MakeListChunks(const ValueShape& shape, const PageData& page) {
+  return std::make_unique<ListChunks>(shape, page);
 }
 
 std::unique_ptr<ChunkSource> MakeVariableChunks(std::span<const uint32_t> offsets,
                                                 std::span<const uint8_t> bytes,
-                                                unsigned offset_bits) {
-  if (offset_bits == 32) return std::make_unique<VariableChunks<uint32_t>>(offsets, bytes);
-  return std::make_unique<VariableChunks<uint64_t>>(offsets, bytes);
+                                                unsigned offset_bits, size_t chunk_bytes) {
+  if (offset_bits == 32) {
+    return std::make_unique<VariableChunks<uint32_t>>(offsets, bytes, chunk_bytes);
+  }
+  return std::make_unique<VariableChunks<uint64_t>>(offsets, bytes, chunk_bytes);
+}
+
+std::unique_ptr<ChunkSource> MakeSplitChunks(std::span<const uint8_t> values, size_t width) {
+  if (width == sizeof(float)) return std::make_unique<SplitChunks<float>>(values);
+  return std::make_unique<SplitChunks<double>>(values);
+}
+
+std::unique_ptr<ChunkSource> MakeCompressedChunks(std::shared_ptr<ChunkSource> inner,
+                                                  const Compressor& compressor) {
+  return std::make_unique<CompressedChunks>(std::move(inner), compressor);
 }
 
 }  // namespace lake::format

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "lake/format/compress_internal.h"
 #include "lake/format/mini_block_encoder_internal.h"
 #include "lake/format/page_data.h"
 
@@ -24,13 +25,23 @@ std::unique_ptr<ChunkSource> MakeBitpackedChunks(std::span<const T> values);
 template <typename T>
 std::unique_ptr<ChunkSource> MakeRunChunks(std::span<const T> values);
 
-/// Fixed-size lists of integers or floats. `item_validity` has one bit per item, or is empty.
-std::unique_ptr<ChunkSource> MakeListChunks(const ValueShape& type, std::span<const uint8_t> values,
-                                            std::span<const uint8_t> item_validity);
+/// Fixed-size lists. `shape` and `page` outlive the chunks.
+std::unique_ptr<ChunkSource> MakeListChunks(const ValueShape& shape, const PageData& page);
 
-/// Strings given by count + 1 offsets into `bytes`.
+/// Chunks of strings are smaller: one is read for one value, and its bytes cannot be skipped.
+inline constexpr size_t kVariableChunkBytes = 4096;
+
+/// Strings given by count + 1 offsets into `bytes`, in chunks of about `chunk_bytes`.
 std::unique_ptr<ChunkSource> MakeVariableChunks(std::span<const uint32_t> offsets,
                                                 std::span<const uint8_t> bytes,
-                                                unsigned offset_bits);
+                                                unsigned offset_bits,
+                                                size_t chunk_bytes = kVariableChunkBytes);
+
+/// Floats of `width` 4 or 8 bytes as planes of bytes, which compress better.
+std::unique_ptr<ChunkSource> MakeSplitChunks(std::span<const uint8_t> values, size_t width);
+
+/// `inner` with the first buffer of each chunk compressed.
+std::unique_ptr<ChunkSource> MakeCompressedChunks(std::shared_ptr<ChunkSource> inner,
+                                                  const Compressor& compressor);
 
 }  // namespace lake::format

@@ -18,7 +18,7 @@ using ::testing::ElementsAreArray;
 std::vector<std::vector<uint8_t>> Chunk(ChunkSource* source, size_t start, size_t count) {
   ByteBuffer bytes;
   ChunkBuffers buffers(&bytes);
-  source->AppendChunk(start, count, &buffers);
+  EXPECT_TRUE(source->AppendChunk(start, count, &buffers).ok());
   EXPECT_EQ(buffers.count(), source->num_buffers());
   std::vector<std::vector<uint8_t>> result;
   size_t at = 0;
@@ -145,14 +145,20 @@ TEST(VariableChunksTest, EmptyStringsFillWholeChunks) {
   for (const size_t length : Cut(*source, 9000)) EXPECT_LE(length, 1024);
 }
 
+PageData ListPage(size_t count, std::vector<uint8_t> values, std::vector<uint8_t> validity) {
+  PageData page;
+  page.num_rows = page.num_values = count;
+  page.values.Append(values.data(), values.size());
+  page.item_validity.resize(1);
+  page.item_validity[0].Append(validity.data(), validity.size());
+  return page;
+}
+
 TEST(ListChunksTest, ItemValidityComesFirst) {
-  ValueShape type;
-  type.kind = ValueShape::Kind::kFixedSizeList;
-  type.width = 1;
-  type.items = 3;
-  const std::vector<uint8_t> values{1, 2, 3, 4, 5, 6, 7, 8, 9};
-  const std::vector<uint8_t> validity{0b11101111, 0b1};
-  const auto source = MakeListChunks(type, values, validity);
+  const ValueShape shape{
+      .kind = ValueShape::Kind::kFixedSizeList, .width = 1, .items = 3, .dimensions = {3}};
+  const PageData page = ListPage(3, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {0b11101111, 0b1});
+  const auto source = MakeListChunks(shape, page);
   EXPECT_THAT(Chunk(source.get(), 1, 2),
               ElementsAre(ElementsAre(0b111101), ElementsAre(4, 5, 6, 7, 8, 9)));
   pb::CompressiveEncoding encoding;
@@ -160,8 +166,44 @@ TEST(ListChunksTest, ItemValidityComesFirst) {
   EXPECT_EQ(encoding.fixed_size_list().items_per_value(), 3);
   EXPECT_TRUE(encoding.fixed_size_list().has_validity());
 
-  const auto valid = MakeListChunks(type, values, {});
-  EXPECT_THAT(Chunk(valid.get(), 2, 1), ElementsAre(ElementsAre(7, 8, 9)));
+  const PageData valid = ListPage(3, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {});
+  EXPECT_THAT(Chunk(MakeListChunks(shape, valid).get(), 2, 1), ElementsAre(ElementsAre(7, 8, 9)));
+}
+
+TEST(ListChunksTest, BooleansAreBitsWithoutGapsBetweenRows) {
+  const ValueShape shape{.kind = ValueShape::Kind::kFixedSizeList,
+                         .is_bool = true,
+                         .width = 1,
+                         .items = 5,
+                         .dimensions = {5}};
+  const PageData page = ListPage(2, {1, 0, 0, 0, 1, 1, 1, 0, 0, 0}, {});
+  EXPECT_THAT(Chunk(MakeListChunks(shape, page).get(), 0, 2),
+              ElementsAre(ElementsAre(0b01110001, 0)));
+}
+
+TEST(SplitChunksTest, BytesOfEqualRankStandTogether) {
+  const std::vector<uint32_t> values{0x04030201, 0x14131211};
+  const auto source =
+      MakeSplitChunks({reinterpret_cast<const uint8_t*>(values.data()), 8}, sizeof(float));
+  EXPECT_THAT(Chunk(source.get(), 0, 2),
+              ElementsAre(ElementsAre(0x01, 0x11, 0x02, 0x12, 0x03, 0x13, 0x04, 0x14)));
+  EXPECT_EQ(MakeSplitChunks(std::vector<uint8_t>(40'000), 4)->ChunkLength(0), 1024);
+}
+
+TEST(CompressedChunksTest, OnlyTheFirstBufferOfAChunkIsCompressed) {
+  const std::vector<uint32_t> values(4000, 7);
+  const auto source =
+      MakeCompressedChunks(MakeRunChunks<uint32_t>(values), {GeneralCodec::kZstd, 3});
+  const auto buffers = Chunk(source.get(), 0, 4000);
+  ASSERT_EQ(buffers.size(), 2);
+  const auto plain = Chunk(MakeRunChunks<uint32_t>(values).get(), 0, 4000);
+  EXPECT_EQ(buffers[0][0], plain[0].size());  // the u64 in front
+  EXPECT_EQ(buffers[1], plain[1]);
+  pb::CompressiveEncoding encoding;
+  source->Describe(&encoding);
+  EXPECT_EQ(encoding.general().compression().scheme(), pb::BufferCompression::ZSTD);
+  EXPECT_EQ(encoding.general().compression().level(), 3);
+  EXPECT_TRUE(encoding.general().values().has_rle());
 }
 
 }  // namespace
