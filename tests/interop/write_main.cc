@@ -1,4 +1,4 @@
-// lake_interop_write IN.arrow FOLDER NAME [MAX_BUFFERED_BYTES]
+// lake_interop_write IN.arrow FOLDER NAME [MAX_BUFFERED_BYTES [VERSION]]
 //
 // Writes the batches of an Arrow IPC stream as one Lance file FOLDER/NAME, and prints its number of
 // rows, its size and the peak of this process's memory in KiB. The suites of this folder compare
@@ -48,12 +48,20 @@ lake::Result<lake::format::WrittenFile> WriteFile(const std::string& input,
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4 || argc > 5) {
-    std::cerr << "usage: lake_interop_write IN.arrow FOLDER NAME [MAX_BUFFERED_BYTES]\n";
+  if (argc < 4 || argc > 6) {
+    std::cerr << "usage: lake_interop_write IN.arrow FOLDER NAME [MAX_BUFFERED_BYTES [VERSION]]\n";
     return 2;
   }
   lake::format::FileWriterOptions options;
-  if (argc == 5) options.max_buffered_bytes = std::strtoull(argv[4], nullptr, 10);
+  if (argc >= 5) options.max_buffered_bytes = std::strtoull(argv[4], nullptr, 10);
+  if (argc == 6) {
+    const auto version = lake::format::FileVersion::Parse(argv[5]);
+    if (!version.ok()) {
+      std::cerr << lake::ErrorText(version.status()) << "\n";
+      return 2;
+    }
+    options.version = *version;
+  }
   const auto written = WriteFile(argv[1], argv[2], argv[3], options);
   if (!written.ok()) {
     std::cerr << lake::ErrorText(written.status()) << "\n";
