@@ -80,7 +80,8 @@ struct OperationOutcome {
 Result<OperationOutcome> FindOperation(const Context& context, storage::ObjectStore* store,
                                        uint64_t base, const std::string& operation_id);
 
-/// UUID of the transaction that made version 1, or nothing if it cannot be told any more.
+/// UUID of the transaction that made the table's first version (1, or what a clone began with), or
+/// nothing if it cannot be told any more.
 Result<std::optional<Uuid>> FirstTransactionUuid(const Context& context,
                                                  storage::ObjectStore* store);
 

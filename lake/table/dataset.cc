@@ -5,6 +5,7 @@
 #include <arrow/type.h>
 
 #include "lake/table/dataset_impl.h"
+#include "lake/table/refs.h"
 #include "lake/table/version_list.h"
 
 namespace lake::table {
@@ -57,9 +58,25 @@ Result<std::shared_ptr<const Manifest>> OpenManifest(const Context& context,
 Result<std::shared_ptr<Dataset>> Dataset::Open(const Context& context,
                                                std::shared_ptr<storage::ObjectStore> store,
                                                const OpenOptions& options) {
-  if (options.version && options.as_of_nanos) {
+  const int ways =
+      (options.version ? 1 : 0) + (options.as_of_nanos ? 1 : 0) + (options.tag ? 1 : 0);
+  if (ways > 1 || (options.tag && options.branch)) {
     return Error(ErrorCode::kInvalidArgument,
-                 "a table is opened by version or by time, not both: {}", store->description());
+                 "a table is opened by version, by time or by tag, and a tag knows its branch: {}",
+                 store->description());
+  }
+  if (options.tag) {
+    ARROW_ASSIGN_OR_RAISE(Tag tag, ReadTag(context, store.get(), *options.tag));
+    OpenOptions target = options;
+    target.tag.reset();
+    target.version = tag.target.version;
+    target.branch = tag.target.branch;
+    return Open(context, std::move(store), target);
+  }
+  const std::shared_ptr<storage::ObjectStore> root = store;
+  if (options.branch) {
+    ARROW_RETURN_NOT_OK(ReadBranch(context, root.get(), *options.branch).status());
+    store = LineStore(root, options.branch);
   }
   for (int attempt = 1;; ++attempt) {
     ARROW_ASSIGN_OR_RAISE(VersionList list, ListVersions(context, store.get()));
@@ -77,18 +94,25 @@ Result<std::shared_ptr<Dataset>> Dataset::Open(const Context& context,
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Schema> schema,
                           format::ToArrow((*manifest)->schema()));
     return std::make_shared<DatasetImpl>(std::move(store), *std::move(manifest), list.naming,
-                                         std::move(schema));
+                                         std::move(schema), root, options.branch,
+                                         options.open_base);
   }
 }
 
 DatasetImpl::DatasetImpl(std::shared_ptr<storage::ObjectStore> store,
                          std::shared_ptr<const Manifest> manifest, ManifestNaming naming,
-                         std::shared_ptr<arrow::Schema> schema)
+                         std::shared_ptr<arrow::Schema> schema,
+                         std::shared_ptr<storage::ObjectStore> root,
+                         std::optional<std::string> branch, BaseOpener open_base)
     : store_(std::move(store)),
+      root_(root == nullptr ? store_ : std::move(root)),
+      branch_(std::move(branch)),
       manifest_(std::move(manifest)),
+      bases_(std::make_shared<BaseStores>(store_, root_, manifest_->base_paths(),
+                                          std::move(open_base))),
       naming_(naming),
       schema_(std::move(schema)),
-      source_(std::make_shared<FragmentSource>(store_, manifest_)) {}
+      source_(std::make_shared<FragmentSource>(bases_, manifest_)) {}
 
 Result<uint64_t> DatasetImpl::CountRows(const Context& context) const {
   uint64_t rows = 0;

@@ -11,6 +11,7 @@
 
 #include "lake/base/context.h"
 #include "lake/storage/object_store.h"
+#include "lake/table/base_stores.h"
 #include "lake/table/manifest.h"
 
 namespace arrow {
@@ -26,9 +27,16 @@ struct OpenOptions {
   /// Open this version; kNotFound if it does not exist.
   std::optional<uint64_t> version;
   /// Open, walking down from the newest, the first retained version with a manifest time at or
-  /// before this (nanoseconds since 1970 UTC); kNotFound names the oldest. Only one of the two may
-  /// be set.
+  /// before this (nanoseconds since 1970 UTC); kNotFound names the oldest.
   std::optional<int64_t> as_of_nanos;
+  /// Open the version, of the main line or of a branch, that the tag names. Only one of version,
+  /// time and tag may be set, and no branch beside a tag.
+  std::optional<std::string> tag;
+  /// Open the newest version of this branch, or the one that version or time asks for.
+  std::optional<std::string> branch;
+  /// Opens folders outside of the table's own that its files lie in: those of a shallow clone.
+  /// Without it they are refused by name.
+  BaseOpener open_base;
 };
 
 struct VersionInfo {
@@ -73,7 +81,14 @@ class Dataset {
 
   virtual const Manifest& manifest() const = 0;
   virtual std::shared_ptr<const Manifest> shared_manifest() const = 0;
+  /// Rooted at the folder of this line of versions: where its commits go.
   virtual const std::shared_ptr<storage::ObjectStore>& store() const = 0;
+  /// Rooted at the table's folder: where tags and branches lie. The same but for a branch.
+  virtual const std::shared_ptr<storage::ObjectStore>& root_store() const = 0;
+  /// Nothing: the main line.
+  virtual const std::optional<std::string>& branch() const = 0;
+  /// Where the files of this version lie.
+  virtual const std::shared_ptr<BaseStores>& bases() const = 0;
   virtual ManifestNaming naming() const = 0;
   virtual const std::shared_ptr<arrow::Schema>& arrow_schema() const = 0;
 

@@ -11,12 +11,18 @@ namespace lake::table {
 
 class DatasetImpl final : public Dataset {
  public:
+  /// `store` is that of the branch, if one is given, and `root` that of the table.
   DatasetImpl(std::shared_ptr<storage::ObjectStore> store, std::shared_ptr<const Manifest> manifest,
-              ManifestNaming naming, std::shared_ptr<arrow::Schema> schema);
+              ManifestNaming naming, std::shared_ptr<arrow::Schema> schema,
+              std::shared_ptr<storage::ObjectStore> root = nullptr,
+              std::optional<std::string> branch = {}, BaseOpener open_base = {});
 
   const Manifest& manifest() const override { return *manifest_; }
   std::shared_ptr<const Manifest> shared_manifest() const override { return manifest_; }
   const std::shared_ptr<storage::ObjectStore>& store() const override { return store_; }
+  const std::shared_ptr<storage::ObjectStore>& root_store() const override { return root_; }
+  const std::optional<std::string>& branch() const override { return branch_; }
+  const std::shared_ptr<BaseStores>& bases() const override { return bases_; }
   ManifestNaming naming() const override { return naming_; }
   const std::shared_ptr<arrow::Schema>& arrow_schema() const override { return schema_; }
 
@@ -33,7 +39,10 @@ class DatasetImpl final : public Dataset {
 
  private:
   const std::shared_ptr<storage::ObjectStore> store_;
+  const std::shared_ptr<storage::ObjectStore> root_;
+  const std::optional<std::string> branch_;
   const std::shared_ptr<const Manifest> manifest_;
+  const std::shared_ptr<BaseStores> bases_;
   const ManifestNaming naming_;
   const std::shared_ptr<arrow::Schema> schema_;
   /// Shared with the scanners, which may outlive the dataset.

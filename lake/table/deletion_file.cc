@@ -23,6 +23,12 @@ Result<DeletionVector> ReadDeletionFile(const Context& context, storage::ObjectS
     return Error(ErrorCode::kUnsupported, "deletion file lies in another base folder: {}: base {}",
                  key, *file.base_id);
   }
+  return ReadDeletionFileAt(context, store, key, file, physical_rows);
+}
+
+Result<DeletionVector> ReadDeletionFileAt(const Context& context, storage::ObjectStore* store,
+                                          const std::string& key, const DeletionFile& file,
+                                          uint64_t physical_rows) {
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> bytes,
                         store->GetAll(context, key, kMaxDeletionFileSize));
   ARROW_ASSIGN_OR_RAISE(

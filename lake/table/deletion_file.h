@@ -15,6 +15,11 @@ namespace lake::table {
 Result<DeletionVector> ReadDeletionFile(const Context& context, storage::ObjectStore* store,
                                         const Fragment& fragment, uint64_t physical_rows);
 
+/// The same for `file`, which lies at `key` of `store`: in the table's folder or in a base.
+Result<DeletionVector> ReadDeletionFileAt(const Context& context, storage::ObjectStore* store,
+                                          const std::string& key, const DeletionFile& file,
+                                          uint64_t physical_rows);
+
 /// Writes `rows`, all deleted rows of fragment `fragment_id`, into a new file (not synced) in the
 /// form that upstream chooses by their number. `read_version` goes into its name. `key` receives
 /// where it lies.

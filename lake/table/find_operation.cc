@@ -70,14 +70,20 @@ Result<std::optional<Uuid>> FirstTransactionUuid(const Context& context,
                                                  storage::ObjectStore* store) {
   ARROW_ASSIGN_OR_RAISE(VersionList list, ListVersions(context, store));
   std::optional<Uuid> none;
-  if (!list.Contains(1)) return none;
-  Result<std::shared_ptr<const Manifest>> manifest = ReadManifest(context, store, 1, list.naming);
+  if (list.empty()) return none;
+  // A clone begins with its source's number: then the oldest version is the first if it says so.
+  const uint64_t first = list.versions.front();
+  Result<std::shared_ptr<const Manifest>> manifest =
+      ReadManifest(context, store, first, list.naming);
   if (!manifest.ok()) {
     if (CodeOf(manifest.status()) == ErrorCode::kNotFound) return none;
     return manifest.status();
   }
   Result<pb::Transaction> transaction = ReadTransaction(context, store, FileOf(**manifest));
   if (!transaction.ok()) return none;
+  if (first != 1 && !(transaction->has_clone() && transaction->clone().ref_version() == first)) {
+    return none;
+  }
   Result<Uuid> uuid = Uuid::Parse(transaction->uuid());
   return uuid.ok() ? std::optional<Uuid>(*uuid) : none;
 }

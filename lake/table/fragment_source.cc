@@ -92,9 +92,9 @@ Result<std::vector<FileRequest>> PlanRead(const Fragment& fragment,
 
 }  // namespace
 
-FragmentSource::FragmentSource(std::shared_ptr<storage::ObjectStore> store,
+FragmentSource::FragmentSource(std::shared_ptr<BaseStores> bases,
                                std::shared_ptr<const Manifest> manifest)
-    : store_(std::move(store)),
+    : bases_(std::move(bases)),
       manifest_(std::move(manifest)),
       deletions_(manifest_->fragments().size()) {}
 
@@ -118,19 +118,17 @@ std::shared_ptr<FragmentSource::OpenFile> FragmentSource::Slot(const std::string
 
 Result<std::shared_ptr<format::FileReader>> FragmentSource::Open(const Context& context,
                                                                  const DataFile& file) {
-  const std::string key = DataFileKey(file);
-  if (file.base_id) {
-    return Error(ErrorCode::kUnsupported, "data file lies in another base folder: {}: base {}", key,
-                 *file.base_id);
-  }
+  ARROW_ASSIGN_OR_RAISE(const BaseStores::Place place, bases_->Find(context, file));
+  const std::string& key = place.key;
   ARROW_RETURN_NOT_OK(format::CheckReadable(file.version, key));
-  std::shared_ptr<OpenFile> slot = Slot(key);
+  std::shared_ptr<OpenFile> slot =
+      Slot(file.base_id ? fmt::format("{}:{}", *file.base_id, key) : key);
   // Threads that want the same file wait for the one that opens it.
   MutexLock lock(&slot->mutex);
   if (slot->reader == nullptr) {
     std::optional<uint64_t> size;
     if (file.size_bytes != 0) size = file.size_bytes;
-    ARROW_ASSIGN_OR_RAISE(slot->reader, format::FileReader::Open(context, store_, key, size));
+    ARROW_ASSIGN_OR_RAISE(slot->reader, format::FileReader::Open(context, place.store, key, size));
   }
   return slot->reader;
 }
@@ -156,8 +154,11 @@ Result<std::shared_ptr<const DeletionVector>> FragmentSource::LoadDeletions(
     const Context& context, const Fragment& fragment) {
   if (!fragment.deletion_file) return std::make_shared<const DeletionVector>();
   ARROW_ASSIGN_OR_RAISE(uint64_t physical_rows, PhysicalRows(context, fragment));
+  ARROW_ASSIGN_OR_RAISE(const BaseStores::Place place,
+                        bases_->Find(context, fragment.id, *fragment.deletion_file));
   ARROW_ASSIGN_OR_RAISE(DeletionVector vector,
-                        ReadDeletionFile(context, store_.get(), fragment, physical_rows));
+                        ReadDeletionFileAt(context, place.store.get(), place.key,
+                                           *fragment.deletion_file, physical_rows));
   return std::make_shared<const DeletionVector>(std::move(vector));
 }
 

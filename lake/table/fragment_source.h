@@ -14,6 +14,7 @@
 #include "lake/format/row_selection.h"
 #include "lake/format/schema.h"
 #include "lake/storage/object_store.h"
+#include "lake/table/base_stores.h"
 #include "lake/table/deletion_vector.h"
 #include "lake/table/manifest.h"
 
@@ -27,8 +28,7 @@ namespace lake::table {
 /// Files and deletion files are opened at first use and kept, files up to a bound. Thread-safe.
 class FragmentSource {
  public:
-  FragmentSource(std::shared_ptr<storage::ObjectStore> store,
-                 std::shared_ptr<const Manifest> manifest);
+  FragmentSource(std::shared_ptr<BaseStores> bases, std::shared_ptr<const Manifest> manifest);
 
   const Manifest& manifest() const { return *manifest_; }
 
@@ -65,7 +65,7 @@ class FragmentSource {
   Result<std::shared_ptr<const DeletionVector>> LoadDeletions(const Context& context,
                                                               const Fragment& fragment);
 
-  const std::shared_ptr<storage::ObjectStore> store_;
+  const std::shared_ptr<BaseStores> bases_;
   const std::shared_ptr<const Manifest> manifest_;
   /// One per fragment, in the manifest's order.
   std::vector<LoadedDeletions> deletions_;

@@ -361,9 +361,15 @@ TEST_F(ScannerTest, FilesThatDoNotFitTheManifestAreCorrupt) {
        [](pb::Manifest* m, pb::Transaction*) {
          m->mutable_fragments(0)->mutable_files(0)->set_fields(0, -2);
        }},
-      {"another base folder", ErrorCode::kUnsupported,
+      {"base that the manifest lacks", ErrorCode::kCorrupt,
        [](pb::Manifest* m, pb::Transaction*) {
          m->mutable_fragments(0)->mutable_files(0)->set_base_id(0);
+       }},
+      {"a folder outside of it", ErrorCode::kUnsupported,
+       [](pb::Manifest* m, pb::Transaction*) {
+         m->mutable_fragments(0)->mutable_files(0)->set_base_id(3);
+         m->add_base_paths()->set_id(3);
+         m->mutable_base_paths(0)->set_path("/etc");
        }},
       {"another version", ErrorCode::kCorrupt,
        [](pb::Manifest* m, pb::Transaction*) {

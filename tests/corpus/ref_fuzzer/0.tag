@@ -1,0 +1,1 @@
+1{"branch": "dev/b1", "version": 3, "createdAt": "2026-11-29T17:46:15.865840167Z", "updatedAt": "2026-11-29T17:46:15Z", "manifestSize": 423, "metadata": {"a": "b"}}

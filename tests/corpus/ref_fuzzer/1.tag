@@ -1,0 +1,1 @@
+1{"version": 3, "manifest_size": 7}
