@@ -16,6 +16,9 @@ class RecordBatch;
 
 namespace lake::table {
 
+/// A name for a new data file that no other has.
+std::string NewDataFileName(const Context& context);
+
 struct AppendWriterOptions {
   uint64_t max_rows_per_file = 1024 * 1024;
   uint64_t max_bytes_per_file = 90ull << 30;

@@ -1,0 +1,239 @@
+#include "lake/format/page_copy.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <arrow/buffer.h>
+
+#include "lake/format/column_metadata_internal.h"
+#include "lake/format/container.h"
+#include "lake/format/parse_message_internal.h"
+#include "lake/format/schema_internal.h"
+
+namespace lake::format {
+namespace {
+
+// Pages that are smaller on average cost more to scan than they saved to copy.
+constexpr uint64_t kWorthwhileBytes = 2ull << 20;
+constexpr uint64_t kWorthwhileRows = 128 * 1024;
+constexpr std::string_view kPadding =
+    "HHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHH";
+static_assert(kPadding.size() == kBufferAlignment);
+
+std::string_view View(const arrow::Buffer& buffer) { return std::string_view(buffer); }
+
+struct SourcePages {
+  const PageCopySource* source = nullptr;
+  uint64_t num_rows = 0;
+  /// One per leaf of the new file.
+  std::vector<ColumnMetadata> columns;
+};
+
+/// A field whose pages tell where blobs lie in their own file.
+bool HoldsPlaces(const Field& field) {
+  auto is_blob = [](const auto& entry) {
+    return entry.first == "lance-encoding:blob" || entry.second == "lance.blob.v2";
+  };
+  return std::any_of(field.metadata.begin(), field.metadata.end(), is_blob) ||
+         std::any_of(field.children.begin(), field.children.end(), HoldsPlaces);
+}
+
+/// Nothing for a file of another version.
+Result<std::optional<SourcePages>> ReadPages(const Context& context, const PageCopySource& source,
+                                             FileVersion version) {
+  uint64_t size = source.size_bytes.value_or(0);
+  if (!source.size_bytes) {
+    ARROW_ASSIGN_OR_RAISE(const storage::ObjectInfo info, source.store->Head(context, source.key));
+    size = info.size;
+  }
+  if (size < kFooterSize) {
+    return Error(ErrorCode::kCorrupt, "not a Lance file, it has only {} bytes: '{}'", size,
+                 source.key);
+  }
+  auto get = [&](ByteRange range) { return source.store->Get(context, source.key, range); };
+  ARROW_ASSIGN_OR_RAISE(const auto footer_bytes, get({size - kFooterSize, kFooterSize}));
+  ARROW_ASSIGN_OR_RAISE(const FileFooter footer,
+                        FileFooter::DecodeFrom(View(*footer_bytes), size, source.key));
+  if (FileVersion::FromFooter(footer.major, footer.minor) != version) return std::nullopt;
+  const uint64_t data_end = size - kFooterSize;
+  ARROW_ASSIGN_OR_RAISE(const auto global_bytes, get(footer.global_table()));
+  ARROW_ASSIGN_OR_RAISE(
+      const std::vector<ByteRange> globals,
+      DecodeOffsetTable(View(*global_bytes), data_end, "global buffer table", source.key));
+  if (globals.empty()) {
+    return Error(ErrorCode::kCorrupt, "a Lance file has no descriptor: '{}'", source.key);
+  }
+  ARROW_ASSIGN_OR_RAISE(const auto descriptor_bytes, get(globals[0]));
+  pb::FileDescriptor descriptor;
+  ARROW_RETURN_NOT_OK(
+      ParseMessage(View(*descriptor_bytes), "descriptor of a Lance file", &descriptor));
+  ARROW_ASSIGN_OR_RAISE(const auto table_bytes, get(footer.column_table()));
+  ARROW_ASSIGN_OR_RAISE(
+      const std::vector<ByteRange> table,
+      DecodeOffsetTable(View(*table_bytes), data_end, "column metadata table", source.key));
+
+  SourcePages pages;
+  pages.source = &source;
+  pages.num_rows = descriptor.length();
+  for (const uint32_t column : source.columns) {
+    if (column >= table.size()) {
+      return Error(ErrorCode::kCorrupt,
+                   "a table names a column that its Lance file does not have: column {} of {}: "
+                   "'{}'",
+                   column, table.size(), source.key);
+    }
+    ARROW_ASSIGN_OR_RAISE(const auto bytes, get(table[column]));
+    Result<ColumnMetadata> metadata =
+        ColumnMetadata::DecodeFrom(View(*bytes), data_end, pages.num_rows);
+    if (!metadata.ok()) {
+      // Pages of a kind that lake does not read are not copied either.
+      if (CodeOf(metadata.status()) == ErrorCode::kUnsupported) return std::nullopt;
+      return WithContext(metadata.status(),
+                         fmt::format("file '{}', column {}", source.key, column));
+    }
+    // Slots inside lists are numbered otherwise than rows.
+    if (!metadata->buffers.empty() || metadata->slots_per_row != 1) return std::nullopt;
+    pages.columns.push_back(*std::move(metadata));
+  }
+  return pages;
+}
+
+bool Worthwhile(const std::vector<SourcePages>& sources, size_t num_columns) {
+  for (size_t column = 0; column < num_columns; ++column) {
+    uint64_t pages = 0;
+    uint64_t rows = 0;
+    uint64_t bytes = 0;
+    for (const SourcePages& source : sources) {
+      pages += source.columns[column].pages.size();
+      rows += source.num_rows;
+      for (const PageMetadata& page : source.columns[column].pages) {
+        for (const ByteRange& buffer : page.buffers) bytes += buffer.length;
+      }
+    }
+    if (pages > 1 && rows / pages < kWorthwhileRows && bytes / pages < kWorthwhileBytes) {
+      return false;
+    }
+  }
+  return true;
+}
+
+class PageCopy {
+ public:
+  PageCopy(const Context& context, storage::ObjectWriter* object)
+      : context_(context), object_(object) {}
+
+  /// Appends one column's pages of all sources; `encoded` receives its metadata's pages.
+  Status Column(const std::vector<SourcePages>& sources, size_t column, std::string* encoded) {
+    uint64_t first_row = 0;
+    for (const SourcePages& source : sources) {
+      for (const PageMetadata& page : source.columns[column].pages) {
+        ARROW_RETURN_NOT_OK(context_.Check());
+        PageMetadata copy = page;
+        copy.first_row = first_row + page.first_row;
+        ARROW_ASSIGN_OR_RAISE(const auto buffers, source.source->store->GetMany(
+                                                      context_, source.source->key, page.buffers));
+        for (size_t i = 0; i < buffers.size(); ++i) {
+          ARROW_ASSIGN_OR_RAISE(copy.buffers[i], WriteBuffer(View(*buffers[i])));
+        }
+        ARROW_RETURN_NOT_OK(copy.EncodeTo(encoded));
+      }
+      first_row += source.num_rows;
+    }
+    return Status::OK();
+  }
+
+  Result<ByteRange> WriteBuffer(std::string_view bytes) {
+    const uint64_t excess = object_->position() % kBufferAlignment;
+    if (excess != 0) {
+      ARROW_RETURN_NOT_OK(object_->Write(kPadding.substr(0, kBufferAlignment - excess)));
+    }
+    const ByteRange range{object_->position(), bytes.size()};
+    ARROW_RETURN_NOT_OK(object_->Write(bytes));
+    return range;
+  }
+
+  /// Descriptor, column metadata, tables and footer.
+  Status End(const Schema& schema, uint64_t num_rows, FileVersion version,
+             const std::vector<std::string>& encoded_columns) {
+    pb::FileDescriptor descriptor;
+    SchemaToMessage(schema, descriptor.mutable_schema());
+    descriptor.set_length(num_rows);
+    std::string bytes;
+    if (!descriptor.AppendToString(&bytes)) {
+      return MakeError(ErrorCode::kInvalidArgument, "the schema cannot be serialized");
+    }
+    std::vector<ByteRange> globals(1);
+    ARROW_ASSIGN_OR_RAISE(globals[0], WriteBuffer(bytes));
+    FileFooter footer;
+    footer.column_metadata_start = object_->position();
+    std::vector<ByteRange> columns;
+    for (const std::string& encoded : encoded_columns) {
+      bytes.clear();
+      ARROW_RETURN_NOT_OK(ColumnMetadata::EncodeTo(encoded, {}, &bytes));
+      columns.push_back({object_->position(), bytes.size()});
+      ARROW_RETURN_NOT_OK(object_->Write(bytes));
+    }
+    bytes.clear();
+    footer.column_table_start = object_->position();
+    EncodeOffsetTable(columns, &bytes);
+    footer.global_table_start = object_->position() + bytes.size();
+    EncodeOffsetTable(globals, &bytes);
+    footer.num_global_buffers = static_cast<uint32_t>(globals.size());
+    footer.num_columns = static_cast<uint32_t>(columns.size());
+    footer.major = version.major;
+    footer.minor = version.minor;
+    footer.EncodeTo(&bytes);
+    return object_->Write(bytes);
+  }
+
+ private:
+  const Context& context_;
+  storage::ObjectWriter* const object_;
+};
+
+}  // namespace
+
+Result<std::optional<WrittenFile>> CopyPages(const Context& context,
+                                             const std::vector<PageCopySource>& sources,
+                                             const Schema& schema, FileVersion version,
+                                             const std::shared_ptr<storage::ObjectStore>& store,
+                                             const std::string& key) {
+  WrittenFile file;
+  if (version < kFileVersion21) return std::nullopt;
+  for (const Field& field : schema.fields) {
+    if (HoldsPlaces(field)) return std::nullopt;
+    for (const int32_t id : Schema::LeafIds(field)) {
+      file.column_indices.push_back(static_cast<int32_t>(file.field_ids.size()));
+      file.field_ids.push_back(id);
+    }
+  }
+  std::vector<SourcePages> pages;
+  for (const PageCopySource& source : sources) {
+    if (source.columns.size() != file.field_ids.size()) {
+      return Error(ErrorCode::kInvalidArgument,
+                   "a copy of pages needs a column for each leaf: {} of {}: '{}'",
+                   source.columns.size(), file.field_ids.size(), source.key);
+    }
+    ARROW_ASSIGN_OR_RAISE(std::optional<SourcePages> read, ReadPages(context, source, version));
+    if (!read) return std::nullopt;
+    file.num_rows += read->num_rows;
+    pages.push_back(*std::move(read));
+  }
+  if (!Worthwhile(pages, file.field_ids.size())) return std::nullopt;
+
+  ARROW_ASSIGN_OR_RAISE(std::unique_ptr<storage::ObjectWriter> object,
+                        store->OpenWriter(context, key, storage::PutCondition::kIfAbsent));
+  PageCopy copy(context, object.get());
+  std::vector<std::string> encoded(file.field_ids.size());
+  for (size_t i = 0; i < encoded.size(); ++i) {
+    ARROW_RETURN_NOT_OK(copy.Column(pages, i, &encoded[i]));
+  }
+  ARROW_RETURN_NOT_OK(copy.End(schema, file.num_rows, version, encoded));
+  file.key = key;
+  file.size_bytes = object->position();
+  file.version = version;
+  ARROW_RETURN_NOT_OK(object->Finish());
+  return file;
+}
+
+}  // namespace lake::format
