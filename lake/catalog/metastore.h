@@ -110,6 +110,9 @@ class Metastore {
   /// kNotFound if there is no record.
   virtual Result<OperationRecord> FindOperation(const Context& context,
                                                 const std::string& operation_id) = 0;
+  /// Records of operations on an incarnation whose outcome is not known, oldest first.
+  virtual Result<std::vector<OperationRecord>> OpenOperations(const Context& context,
+                                                              const Uuid& incarnation) = 0;
   /// Notes the outcome; not synced, since storage tells it as well.
   virtual Status FinishOperation(const Context& context, const std::string& operation_id,
                                  uint64_t committed_version, uint64_t committed_rows) = 0;

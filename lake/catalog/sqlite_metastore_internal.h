@@ -74,6 +74,8 @@ class SqliteMetastore : public Metastore {
                           const OperationRecord& record) override;
   Result<OperationRecord> FindOperation(const Context& context,
                                         const std::string& operation_id) override;
+  Result<std::vector<OperationRecord>> OpenOperations(const Context& context,
+                                                      const Uuid& incarnation) override;
   Status FinishOperation(const Context& context, const std::string& operation_id,
                          uint64_t committed_version, uint64_t committed_rows) override;
   Result<Whereabouts> FindIncarnation(const Context& context, const Uuid& incarnation) override;

@@ -106,6 +106,33 @@ Result<OperationRecord> SqliteMetastore::FindOperation(const Context& context,
   return record;
 }
 
+Result<std::vector<OperationRecord>> SqliteMetastore::OpenOperations(const Context& context,
+                                                                     const Uuid& incarnation) {
+  std::vector<OperationRecord> records;
+  ARROW_RETURN_NOT_OK(connections_->reader.Run(
+      context, Transaction::Mode::kRead, [&](Connection* connection) -> Status {
+        records.clear();
+        ARROW_ASSIGN_OR_RAISE(
+            Statement find,
+            connection->Prepare("SELECT operation_id FROM operations WHERE incarnation = ? "
+                                "AND committed_version IS NULL ORDER BY created_nanos, "
+                                "operation_id"));
+        find.Bind(incarnation.ToString());
+        std::vector<std::string> ids;
+        for (;;) {
+          ARROW_ASSIGN_OR_RAISE(bool row, find.Step());
+          if (!row) break;
+          ids.push_back(find.Text(0));
+        }
+        for (const std::string& id : ids) {
+          ARROW_ASSIGN_OR_RAISE(OperationRecord record, FindRecord(connection, id));
+          records.push_back(std::move(record));
+        }
+        return Status::OK();
+      }));
+  return records;
+}
+
 Status SqliteMetastore::FinishOperation(const Context& context, const std::string& operation_id,
                                         uint64_t committed_version, uint64_t committed_rows) {
   ARROW_ASSIGN_OR_RAISE(int64_t version, VersionNumber(committed_version));

@@ -10,6 +10,7 @@
 #include "lake/commit/incarnation.h"
 #include "lake/commit/lakehouse_impl.h"
 #include "lake/commit/leftovers.h"
+#include "lake/commit/maintenance.h"
 #include "lake/commit/operations.h"
 #include "lake/commit/recovery.h"
 #include "lake/commit/table_change.h"
@@ -89,7 +90,11 @@ Result<std::shared_ptr<const OpenTable>> LakehouseImpl::OpenEntry(
                  entry.name.ToString());
   }
   ARROW_ASSIGN_OR_RAISE(auto store, core_->TableStore(entry));
-  Result<std::shared_ptr<table::Dataset>> newest = table::Dataset::Open(context, store);
+  table::OpenOptions wanted = options;
+  wanted.open_base = core_->base_opener();
+  table::OpenOptions of_newest;
+  of_newest.open_base = wanted.open_base;
+  Result<std::shared_ptr<table::Dataset>> newest = table::Dataset::Open(context, store, of_newest);
   if (!newest.ok()) {
     if (CodeOf(newest.status()) == ErrorCode::kNotFound) return TableMissing(entry);
     return WithContext(newest.status(), fmt::format("table '{}'", entry.name.ToString()));
@@ -98,8 +103,9 @@ Result<std::shared_ptr<const OpenTable>> LakehouseImpl::OpenEntry(
   auto opened = std::make_shared<OpenTable>();
   opened->entry = entry;
   opened->dataset = *std::move(newest);
-  if (options.version.has_value() || options.as_of_nanos.has_value()) {
-    Result<std::shared_ptr<table::Dataset>> older = table::Dataset::Open(context, store, options);
+  if (options.version.has_value() || options.as_of_nanos.has_value() || options.tag.has_value() ||
+      options.branch.has_value()) {
+    Result<std::shared_ptr<table::Dataset>> older = table::Dataset::Open(context, store, wanted);
     if (!older.ok()) {
       return WithContext(older.status(), fmt::format("table '{}'", entry.name.ToString()));
     }
@@ -168,6 +174,7 @@ Result<catalog::Whereabouts> LakehouseImpl::WhereAfter(const Status& error,
 
 Status LakehouseImpl::Drop(const Context& context, const catalog::Principal& principal,
                            const catalog::Entry& entry) {
+  ARROW_RETURN_NOT_OK(CheckNoClones(context, core_.get(), entry));
   CrashPoint("before_drop");
   Status dropped = metastore().Drop(context, entry, context.clock->UnixNanos() + kUndropNanos);
   if (!dropped.ok()) {

@@ -106,6 +106,8 @@ class TableWrite {
   virtual Status Abort(const Context& context) = 0;
 };
 
+class Maintenance;
+
 /// A data folder in use: names, tables and objects. The only road by which a table changes (DESIGN:
 /// commit, create and drop). Several processes may use one folder. Thread-safe.
 class Lakehouse {
@@ -174,6 +176,7 @@ class Lakehouse {
   virtual Result<CommitOutcome> Replay(const Context& context, const catalog::Principal& principal,
                                        const OperationKey& operation) = 0;
 
+  /// kConflict, naming it, while a shallow clone reads the table's files.
   virtual Status Drop(const Context& context, const catalog::Principal& principal,
                       const catalog::Entry& entry) = 0;
   /// Brings back the latest drop of `name` (or of `incarnation`), under `new_name` if given.
@@ -184,6 +187,9 @@ class Lakehouse {
   virtual Result<catalog::Entry> Rename(const Context& context, const catalog::Principal& principal,
                                         const catalog::Entry& entry,
                                         const catalog::QualifiedName& new_name) = 0;
+
+  /// Compaction, clean-up, tags, branches, clones. Lives as long as this.
+  virtual Maintenance& maintenance() = 0;
 
   /// Data files that no retained version names and no running writer owns: `lake selftest` lists
   /// them.

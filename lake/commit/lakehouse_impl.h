@@ -8,6 +8,7 @@
 
 #include "lake/commit/lakehouse.h"
 #include "lake/commit/lakehouse_core.h"
+#include "lake/commit/maintenance.h"
 
 namespace lake::commit {
 
@@ -16,7 +17,10 @@ namespace lake::commit {
 class LakehouseImpl : public Lakehouse {
  public:
   LakehouseImpl(std::shared_ptr<LakehouseCore> core, std::string data_dir, std::string temp_dir)
-      : data_dir_(std::move(data_dir)), temp_dir_(std::move(temp_dir)), core_(std::move(core)) {}
+      : data_dir_(std::move(data_dir)),
+        temp_dir_(std::move(temp_dir)),
+        core_(std::move(core)),
+        maintenance_(core_) {}
 
   const std::string& data_dir() const override { return data_dir_; }
   const std::string& temp_dir() const override { return temp_dir_; }
@@ -67,6 +71,7 @@ class LakehouseImpl : public Lakehouse {
   Result<catalog::Entry> Rename(const Context& context, const catalog::Principal& principal,
                                 const catalog::Entry& entry,
                                 const catalog::QualifiedName& new_name) override;
+  Maintenance& maintenance() override { return maintenance_; }
   Result<std::vector<std::string>> FindLeftovers(const Context& context) override;
 
  private:
@@ -77,6 +82,7 @@ class LakehouseImpl : public Lakehouse {
   const std::string data_dir_;
   const std::string temp_dir_;
   const std::shared_ptr<LakehouseCore> core_;
+  Maintenance maintenance_;
 };
 
 }  // namespace lake::commit

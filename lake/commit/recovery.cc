@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "lake/table/commit.h"
+#include "lake/table/version_list.h"
 
 namespace lake::commit {
 
@@ -23,7 +24,9 @@ Result<CreationFate> SettleCreation(const Context& context, LakehouseCore* core,
                    entry.location);
     }
     // What becomes known as done must be durable.
-    const std::string keys[] = {"_versions/" + table::ManifestName(1, (*dataset)->naming())};
+    ARROW_ASSIGN_OR_RAISE(const table::VersionList versions,
+                          table::ListVersions(context, store.get()));
+    const std::string keys[] = {table::ManifestKey(versions.versions.front(), versions.naming)};
     ARROW_RETURN_NOT_OK(store->Sync(context, keys, {}));
     Status finished = core->metastore().FinishCreate(context, entry, *first);
     if (finished.ok()) return CreationFate::kLive;

@@ -111,6 +111,11 @@ class FaultyMetastore : public Metastore {
     return Around<Result<OperationRecord>>("find operation",
                                            [&] { return inner_->FindOperation(context, id); });
   }
+  Result<std::vector<OperationRecord>> OpenOperations(const Context& context,
+                                                      const Uuid& incarnation) override {
+    return Around<Result<std::vector<OperationRecord>>>(
+        "open operations", [&] { return inner_->OpenOperations(context, incarnation); });
+  }
   Status FinishOperation(const Context& context, const std::string& id, uint64_t version,
                          uint64_t rows) override {
     return Around<Status>("finish operation",
