@@ -46,6 +46,9 @@ class Invocation {
 // One file each: <name>_command.cc.
 void AddSqlCommand(CLI::App* app, Invocation* invocation);
 void AddTableCommand(CLI::App* app, Invocation* invocation);
+/// Parts of `lake table`.
+void AddTableMaintenanceCommands(CLI::App* group, Invocation* invocation);
+void AddTableReferenceCommands(CLI::App* group, Invocation* invocation);
 void AddIngestCommand(CLI::App* app, Invocation* invocation);
 void AddFileCommand(CLI::App* app, Invocation* invocation);
 void AddInspectCommand(CLI::App* app, Invocation* invocation);

@@ -270,6 +270,9 @@ void AddTableCommand(CLI::App* app, Invocation* invocation) {
   CLI::App* rename = add("rename", "Give a table another name", RenameTable);
   add_name(rename);
   rename->add_option("new-name", flags->new_name, "namespace.table")->required();
+
+  AddTableMaintenanceCommands(group, invocation);
+  AddTableReferenceCommands(group, invocation);
 }
 
 }  // namespace lake::cli
