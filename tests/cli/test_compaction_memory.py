@@ -1,0 +1,29 @@
+"""Peak memory of a compaction of eight times the budget, as the system counts it."""
+
+import json
+
+import lance
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from test_memory import BUDGET, MIB, idle_bytes, peak_bytes  # noqa: F401
+
+
+@pytest.mark.parametrize("decode", [(), ("--decode",)])
+def test_compaction_of_512_mib_under_64_mib(lake, idle_bytes, decode):  # noqa: F811
+    lake.sql("CREATE TABLE main.t (id BIGINT, x DOUBLE, name VARCHAR)")
+    path = json.loads(lake.run("table", "describe", "main.t", "--json").stdout)["location"]
+    random = np.random.default_rng(1)
+    rows = 2_000_000
+    for i in range(8):
+        ids = np.arange(i * rows, (i + 1) * rows)
+        batch = pa.table({"id": ids, "x": random.random(rows), "name": pa.array(random.integers(0, 10**12, rows))
+                          .cast(pa.string())})
+        lance.write_dataset(batch.cast(lance.dataset(path).schema), path, mode="append", max_rows_per_file=rows)
+    size = sum(f.file_size_bytes for g in lance.dataset(path).get_fragments() for f in g.data_files())
+    assert size > 6 * BUDGET
+    taken = peak_bytes(lake, "table", "compact", "main.t", "--target-rows", str(4 * rows), *decode) - idle_bytes
+    assert len(lance.dataset(path).get_fragments()) == 2
+    assert lance.dataset(path).count_rows() == 8 * rows
+    assert taken < 2 * BUDGET, f"{taken // MIB} MiB beyond the idle program"
