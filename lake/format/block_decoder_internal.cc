@@ -206,7 +206,7 @@ Status DecodeWindow(const pb::CompressiveEncoding& encoding, std::string_view by
     }
     case pb::CompressiveEncoding::kRle:
       ARROW_RETURN_NOT_OK(ExpectFlat(encoding.rle().values(), window.bits, "Rle values"));
-      ARROW_RETURN_NOT_OK(ExpectFlat(encoding.rle().run_lengths(), 8, "Rle run lengths"));
+      ARROW_RETURN_NOT_OK(ExpectRunLengths(encoding.rle().run_lengths()));
       return DispatchWord(window.bits, "Rle", [&](auto word) {
         return DecodeRuns<decltype(word)>(bytes, window, out);
       });
@@ -366,6 +366,14 @@ Status ExpectFlat(const pb::CompressiveEncoding& encoding, uint64_t bits, std::s
                  encoding.flat().bits_per_value(), bits);
   }
   return Status::OK();
+}
+
+Status ExpectRunLengths(const pb::CompressiveEncoding& encoding) {
+  const uint64_t bits = encoding.flat().bits_per_value();
+  if (bits == 16 || bits == 32) {
+    return Error(ErrorCode::kUnsupported, "Rle run lengths of {} bits are not read", bits);
+  }
+  return ExpectFlat(encoding, 8, "Rle run lengths");
 }
 
 std::string_view EncodingName(const pb::CompressiveEncoding& encoding) {

@@ -57,6 +57,10 @@ Result<GeneralCodec> CodecOf(const pb::BufferCompression& compression);
 /// kUnsupported unless `encoding` is Flat of `bits` bits without further compression.
 Status ExpectFlat(const pb::CompressiveEncoding& encoding, uint64_t bits, std::string_view what);
 
+/// The same for the lengths of runs, which have 8 bits; kUnsupported for those of 16 and 32 bits
+/// that version 2.3 has as well.
+Status ExpectRunLengths(const pb::CompressiveEncoding& encoding);
+
 /// The name of an encoding for texts, such as "Rle". Static storage.
 std::string_view EncodingName(const pb::CompressiveEncoding& encoding);
 

@@ -22,6 +22,7 @@ Status DecodePage(const pb::ColumnMetadata::Page& message, uint64_t limit, PageM
     pb::PlanarLayout planar;
     ARROW_RETURN_NOT_OK(ParseMessage(any.value(), "page layout", &planar));
     ARROW_ASSIGN_OR_RAISE(page->layout, FromPlanar(planar));
+    page->is_planar = true;
     return Status::OK();
   }
   if (TypeName(any) != kPageLayoutType) {

@@ -24,6 +24,8 @@ struct PageMetadata {
   /// Number of the page's first row (slot) in the file.
   uint64_t first_row = 0;
   pb::PageLayout layout;
+  /// The layout was described in the words of version 2.3.
+  bool is_planar = false;
 
   /// Appends what stands for this page in its column's block.
   Status EncodeTo(std::string* out) const;
@@ -41,7 +43,7 @@ struct ColumnMetadata {
   /// Decodes a metadata block. `limit` is where the file's data ends: buffers must lie before it.
   /// kCorrupt where a page is not well-formed or the pages together do not have a multiple of
   /// `num_rows` slots;
-  /// kUnsupported, by name, for another page message or column encoding than 2.1 and 2.2 have.
+  /// kUnsupported, by name, for another page message or column encoding than 2.1 to 2.3 have.
   /// Texts say which page; the caller adds file and column.
   static Result<ColumnMetadata> DecodeFrom(std::string_view bytes, uint64_t limit,
                                            uint64_t num_rows);

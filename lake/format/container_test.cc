@@ -56,7 +56,7 @@ TEST(FileFooterTest, RefusesDamage) {
       {"metadata past the end", [](FileFooter* f) { f->column_metadata_start = 249; },
        ErrorCode::kCorrupt},
       {"version 0.2", [](FileFooter* f) { f->major = 0, f->minor = 2; }, ErrorCode::kUnsupported},
-      {"version 2.3", [](FileFooter* f) { f->minor = 3; }, ErrorCode::kUnsupported},
+      {"version 2.4", [](FileFooter* f) { f->minor = 4; }, ErrorCode::kUnsupported},
       {"version 0.1", [](FileFooter* f) { f->major = 0, f->minor = 1; }, ErrorCode::kUnsupported},
   };
   for (const auto& c : cases) {

@@ -195,5 +195,34 @@ TEST(FileReaderTest, StopsWhenCancelled) {
             ErrorCode::kDeadlineExceeded);
 }
 
+// Row i of the fixture is null if i % 7 == 3, empty if i % 7 == 5, else 4 * i bytes of value i.
+TEST(FileReaderTest, BlobsAreReadByWhereTheyLie) {
+  for (const char* name : {"blob_v1-2.1", "blob_v2-2.2"}) {
+    SCOPED_TRACE(name);
+    const auto reader = OpenBytes(FindFixture(name).bytes).ValueOrDie();
+    const auto columns = reader->AllColumns().ValueOrDie();
+    const auto batch =
+        reader->Read(Context(), columns, RowSelection(0, reader->num_rows())).ValueOrDie();
+    const auto& blobs = static_cast<const arrow::StructArray&>(*batch->column(0));
+    const auto& position =
+        static_cast<const arrow::UInt64Array&>(*blobs.GetFieldByName("position"));
+    const auto& size = static_cast<const arrow::UInt64Array&>(*blobs.GetFieldByName("size"));
+    for (int64_t i = 0; i < blobs.length(); ++i) {
+      ASSERT_EQ(blobs.IsNull(i), i % 7 == 3) << i;
+      if (blobs.IsNull(i)) continue;
+      const storage::ByteRange range{position.Value(i), size.Value(i)};
+      const auto bytes = reader->ReadRanges(Context(), std::span(&range, 1));
+      ASSERT_TRUE(bytes.ok()) << bytes.status();
+      EXPECT_EQ(std::string_view(*(*bytes)[0]),
+                std::string(i % 7 == 5 ? 0 : 4 * static_cast<size_t>(i), static_cast<char>(i)));
+    }
+    for (const storage::ByteRange& range :
+         {storage::ByteRange{reader->file_size() - 10, 10}, {uint64_t{1} << 63, 1}, {0, 1 << 30}}) {
+      EXPECT_EQ(CodeOf(reader->ReadRanges(Context(), std::span(&range, 1)).status()),
+                ErrorCode::kCorrupt);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lake::format

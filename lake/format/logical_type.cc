@@ -20,6 +20,7 @@ constexpr std::string_view kDictionary = "dict:";
 // Item type of a fixed-size list of bfloat16, which Arrow has as an extension type only.
 constexpr std::string_view kBfloat16 = "lance.bfloat16";
 constexpr char kExtensionName[] = "ARROW:extension:name";
+constexpr char kExtensionMetadata[] = "ARROW:extension:metadata";
 constexpr size_t kMaxPath = 256;
 
 struct NamedType {
@@ -166,7 +167,8 @@ Result<std::shared_ptr<arrow::DataType>> TypeParser::ParseList(std::string_view 
   if (item == kBfloat16) {
     return arrow::fixed_size_list(
         arrow::field("item", arrow::fixed_size_binary(2), true,
-                     arrow::key_value_metadata({kExtensionName}, {std::string(kBfloat16)})),
+                     arrow::key_value_metadata({kExtensionName, kExtensionMetadata},
+                                               {std::string(kBfloat16), ""})),
         *size);
   }
   ARROW_ASSIGN_OR_RAISE(auto type, Parse(item, depth + 1));

@@ -158,7 +158,7 @@ Status MiniBlockValues::SetFixed(const pb::CompressiveEncoding& encoding) {
     codec_ = Codec::kRle;
     num_buffers_ = 2;
     ARROW_RETURN_NOT_OK(ExpectFlat(encoding.rle().values(), bits, "Rle values"));
-    return ExpectFlat(encoding.rle().run_lengths(), 8, "Rle run lengths");
+    return ExpectRunLengths(encoding.rle().run_lengths());
   }
   if (encoding.has_byte_stream_split() && (bits == 32 || bits == 64)) {
     codec_ = Codec::kByteStreamSplit;

@@ -84,6 +84,14 @@ Status ReadCall::PlanLeaf(const std::shared_ptr<const ColumnMetadata>& metadata,
     for (; index < pages.size() && pages[index].first_row < range.end(); ++index) {
       const PageMetadata& page = pages[index];
       if (page.num_rows == 0) continue;
+      if (page.is_planar != (source_.version == kFileVersion23)) {
+        return WithContext(
+            page.is_planar
+                ? Error(ErrorCode::kCorrupt, "page in the form of another file version")
+                : Error(ErrorCode::kUnsupported,
+                        "pages of version 2.3 in the form of pylance 10 to 13 are not read"),
+            Place(leaf, index));
+      }
       PageTask task;
       task.column = metadata;
       task.page = &page;

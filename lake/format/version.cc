@@ -24,9 +24,9 @@ FileVersion FileVersion::FromFooter(uint16_t major, uint16_t minor) {
 }
 
 Status CheckReadable(FileVersion version, const std::string& file) {
-  if (version >= kFileVersion20 && version <= kFileVersion22) return Status::OK();
+  if (version >= kFileVersion20 && version <= kFileVersion23) return Status::OK();
   return Error(ErrorCode::kUnsupported,
-               "a file of this Lance version is not read, only 2.0 to 2.2; rewrite it with a newer "
+               "a file of this Lance version is not read, only 2.0 to 2.3; rewrite it with a newer "
                "writer: version {}, file '{}'",
                version.ToString(), file);
 }

@@ -33,7 +33,8 @@ TEST(FileVersionTest, OthersThanTheStableOnesAreRefused) {
   EXPECT_TRUE(CheckReadable(kFileVersion20, "f").ok());
   EXPECT_TRUE(CheckReadable(kFileVersion21, "f").ok());
   EXPECT_TRUE(CheckReadable(kFileVersion22, "f").ok());
-  for (const FileVersion version : {FileVersion{0, 2}, {2, 3}, {3, 0}}) {
+  EXPECT_TRUE(CheckReadable(kFileVersion23, "f").ok());
+  for (const FileVersion version : {FileVersion{0, 2}, {2, 4}, {3, 0}}) {
     const Status status = CheckReadable(version, "data/x.lance");
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(CodeOf(status), ErrorCode::kUnsupported);

@@ -329,9 +329,6 @@ def test_what_is_not_read_is_refused_by_name(lake, tmp_path):
     clone = Lake(tmp_path / "clone.lance")
     lance.dataset(str(lake.path)).shallow_clone(str(clone.path), reference=1)
     assert "another base folder" in clone.scan(exit_code=1)
-    lists = Lake(tmp_path / "lists.lance")
-    lance.write_dataset(pa.table({"id": [1], "items": [[1, 2]]}), str(lists.path))
-    assert "items" in lists.scan(exit_code=1)
 
 
 def test_a_tagged_old_version_and_a_cleaned_middle(lake):
