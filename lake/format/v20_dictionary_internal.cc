@@ -172,7 +172,11 @@ class DictionaryDecoder : public V20ArrayDecoder {
     if (nulls == 0) validity = nullptr;
     auto data = arrow::ArrayData::Make(type_, static_cast<int64_t>(length_),
                                        {std::move(validity), std::move(out)}, nulls);
-    data->dictionary = std::const_pointer_cast<arrow::ArrayData>(dictionary_);
+    // The item that nulls point at in the file comes last; no index means it now.
+    const auto items = arrow::MakeArray(std::const_pointer_cast<arrow::ArrayData>(dictionary_));
+    int64_t num_items = items->length();
+    while (num_items > 0 && items->IsNull(num_items - 1)) --num_items;
+    data->dictionary = items->Slice(0, num_items)->data();
     return data;
   }
 

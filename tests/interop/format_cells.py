@@ -4,11 +4,12 @@
     format_cells.py FOLDER pages                     columns of many pages
     format_cells.py FOLDER settings                  encodings that a user asks for by field metadata
     format_cells.py FOLDER nested NULLS ROWS SHAPE   one file per type that is read but not written
+    format_cells.py FOLDER oldest NULLS ROWS SHAPE   what version 2.0 can hold, in that version
     format_cells.py FOLDER nested_settings           encodings of such types that a user asks for
     format_cells.py FOLDER next                      one file per type in version 2.3
     format_cells.py FOLDER stored                    columns that are read as something else than they were given as
 
-Every table is written in versions 2.1 and 2.2. Prints one line per table: the IPC stream, then the Lance files.
+Tables are written in versions 2.1 and 2.2 unless it says otherwise. Prints one line per table: the IPC stream, then the Lance files.
 """
 
 import json
@@ -114,6 +115,17 @@ def next_version(folder):
             write(folder, f"{nulls}-{shape}-{case.name}".replace("/", "-"), pa.table({case.name: column(case, nulls, 1000, shape)}), versions=("2.3",))
 
 
+def oldest(folder, nulls, rows, shape):
+    for i, table in enumerate(tables(nulls, int(rows), shape)):
+        # A struct's nulls are lost in 2.0, so upstream does not write them.
+        names = [name for name in table.column_names if name != "struct" or nulls == "none"]
+        write(folder, f"cells-{i}", table.select(names), versions=("2.0",))
+    for since, case in READ_ONLY:
+        if since != "2.1" or ("struct" in case.name and (nulls != "none" or not case.name.startswith("struct_") or case.name in ("struct_struct", "struct_list_struct_list"))):
+            continue
+        write(folder, case.name, pa.table({case.name: column(case, nulls, int(rows), shape)}), versions=("2.0",))
+
+
 NESTED_SETTINGS = (
     {"compression": "zstd"},
     {"compression": "lz4"},
@@ -201,4 +213,4 @@ def stored(folder):
 
 
 if __name__ == "__main__":
-    {"cells": cells, "pages": pages, "settings": settings, "nested": nested, "nested_settings": nested_settings, "next": next_version, "stored": stored}[sys.argv[2]](pathlib.Path(sys.argv[1]), *sys.argv[3:])
+    {"cells": cells, "pages": pages, "settings": settings, "nested": nested, "nested_settings": nested_settings, "next": next_version, "oldest": oldest, "stored": stored}[sys.argv[2]](pathlib.Path(sys.argv[1]), *sys.argv[3:])

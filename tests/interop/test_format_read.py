@@ -60,6 +60,11 @@ def test_lake_reads_nested_types(pattern, tmp_path):
     assert check(tmp_path / "nested", "nested", *pattern) == sum(2 if since == "2.1" else 1 for since, _ in READ_ONLY)
 
 
+@pytest.mark.parametrize("pattern", NESTED_PATTERNS, ids=["-".join(map(str, pattern)) for pattern in NESTED_PATTERNS])
+def test_lake_reads_version_20(pattern, tmp_path):
+    assert check(tmp_path / "oldest", "oldest", *pattern) > len(TYPES) + 15
+
+
 def test_lake_reads_encodings_of_nested_types_that_a_user_asks_for(tmp_path):
     assert check(tmp_path / "settings", "nested_settings") > 150
 
