@@ -6,6 +6,7 @@
 #include "lake/base/crash_point.h"
 #include "lake/base/log.h"
 #include "lake/base/temp_folder.h"
+#include "lake/commit/change_write.h"
 #include "lake/commit/data_folder.h"
 #include "lake/commit/incarnation.h"
 #include "lake/commit/lakehouse_impl.h"
@@ -149,6 +150,13 @@ Result<CommitOutcome> LakehouseImpl::Change(const Context& context,
   ARROW_ASSIGN_OR_RAISE(std::unique_ptr<TableChange> change,
                         StartChange(context, principal, std::move(table), options));
   return RunChange(context, change.get(), make);
+}
+
+Result<std::unique_ptr<ChangeWrite>> LakehouseImpl::ChangeRows(
+    const Context& context, const catalog::Principal& principal,
+    std::shared_ptr<const OpenTable> table, const std::set<std::string>& changed_columns,
+    const WriteOptions& options) {
+  return StartChangeRows(context, core_, principal, std::move(table), changed_columns, options);
 }
 
 Result<CommitOutcome> LakehouseImpl::Replay(const Context& context,

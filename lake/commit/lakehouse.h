@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -106,6 +108,19 @@ class TableWrite {
   virtual Status Abort(const Context& context) = 0;
 };
 
+/// Rows of a table taken out, changed and added (Write adds): one commit. Not thread-safe.
+class ChangeWrite : public TableWrite {
+ public:
+  /// Takes rows out of the version that the change began on. One taken out twice counts once.
+  virtual Status Delete(std::span<const table::RowAddress> addresses) = 0;
+  /// Puts `batch` in place of the rows at `addresses`, one by one.
+  virtual Status Update(std::span<const table::RowAddress> addresses,
+                        const arrow::RecordBatch& batch) = 0;
+  /// Ends the rows; `num_rows` then says how many are affected. kInvalidArgument for a row that is
+  /// changed twice, or changed and taken out.
+  virtual Status Finish() = 0;
+};
+
 class Maintenance;
 
 /// A data folder in use: names, tables and objects. The only road by which a table changes (DESIGN:
@@ -170,6 +185,14 @@ class Lakehouse {
   virtual Result<CommitOutcome> Change(const Context& context, const catalog::Principal& principal,
                                        std::shared_ptr<const OpenTable> table,
                                        const ChangeMaker& make, const WriteOptions& options) = 0;
+
+  /// Starts a change of single rows of `table`, which is the version that their addresses are of.
+  /// FILE values of new rows, and of `changed_columns` of changed rows, are checked; the other
+  /// columns of changed rows must hold what they held.
+  virtual Result<std::unique_ptr<ChangeWrite>> ChangeRows(
+      const Context& context, const catalog::Principal& principal,
+      std::shared_ptr<const OpenTable> table, const std::set<std::string>& changed_columns,
+      const WriteOptions& options) = 0;
 
   /// The outcome of an operation by its id, if a record of it exists: lets a caller replay without
   /// sending the rows again. kNotFound if there is no record; kInvalidArgument on another digest.

@@ -59,6 +59,11 @@ class LakehouseImpl : public Lakehouse {
   Result<CommitOutcome> Change(const Context& context, const catalog::Principal& principal,
                                std::shared_ptr<const OpenTable> table, const ChangeMaker& make,
                                const WriteOptions& options) override;
+  Result<std::unique_ptr<ChangeWrite>> ChangeRows(const Context& context,
+                                                  const catalog::Principal& principal,
+                                                  std::shared_ptr<const OpenTable> table,
+                                                  const std::set<std::string>& changed_columns,
+                                                  const WriteOptions& options) override;
   Result<CommitOutcome> Replay(const Context& context, const catalog::Principal& principal,
                                const OperationKey& operation) override;
 
