@@ -8,6 +8,7 @@
 #include "lake/objects/data_location.h"
 #include "lake/query/batch_builder_internal.h"
 #include "lake/query/duckdb_error_internal.h"
+#include "lake/query/stored_values.h"
 
 namespace lake::query {
 namespace {
@@ -159,12 +160,8 @@ Result<std::shared_ptr<arrow::Array>> BatchBuilder::Convert(int column,
   if (objects::IsFileType(*field->type())) {
     return ToFileArray(field->name(), field->type(), *array);
   }
-  if (array->type()->Equals(field->type())) return array;
-  auto converted = arrow::compute::Cast(*array, field->type(), arrow::compute::CastOptions::Safe());
-  if (converted.ok()) return converted;
-  return Error(ErrorCode::kInvalidArgument,
-               "a value cannot be stored exactly: column '{}' of table '{}', type {}: {}",
-               field->name(), table_, field->type()->ToString(), converted.status().message());
+  auto stored = StoreArray(field->name(), *field, array);
+  return stored.ok() ? stored : WithContext(stored.status(), "table '" + table_ + "'");
 }
 
 }  // namespace lake::query

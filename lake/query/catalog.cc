@@ -5,9 +5,6 @@
 #include <duckdb/parser/constraints/not_null_constraint.hpp>
 #include <duckdb/parser/parsed_data/create_schema_info.hpp>
 #include <duckdb/parser/parsed_data/drop_info.hpp>
-#include <duckdb/planner/operator/logical_delete.hpp>
-#include <duckdb/planner/operator/logical_merge_into.hpp>
-#include <duckdb/planner/operator/logical_update.hpp>
 
 #include "lake/query/catalog_internal.h"
 #include "lake/query/duckdb_error_internal.h"
@@ -141,27 +138,6 @@ void LakeCatalog::DropSchema(duckdb::ClientContext& context, duckdb::DropInfo& i
   }
   SessionState& session = SessionState::Of(context);
   ThrowIfError(lakehouse_->metastore().DropNamespace(session.context, *found));
-}
-
-duckdb::PhysicalOperator& LakeCatalog::PlanDelete(duckdb::ClientContext&,
-                                                  duckdb::PhysicalPlanGenerator&,
-                                                  duckdb::LogicalDelete& op,
-                                                  duckdb::PhysicalOperator&) {
-  ThrowRefused("DELETE", op.table.schema.name + "." + op.table.name);
-}
-
-duckdb::PhysicalOperator& LakeCatalog::PlanUpdate(duckdb::ClientContext&,
-                                                  duckdb::PhysicalPlanGenerator&,
-                                                  duckdb::LogicalUpdate& op,
-                                                  duckdb::PhysicalOperator&) {
-  ThrowRefused("UPDATE", op.table.schema.name + "." + op.table.name);
-}
-
-duckdb::PhysicalOperator& LakeCatalog::PlanMergeInto(duckdb::ClientContext&,
-                                                     duckdb::PhysicalPlanGenerator&,
-                                                     duckdb::LogicalMergeInto& op,
-                                                     duckdb::PhysicalOperator&) {
-  ThrowRefused("MERGE INTO", op.table.schema.name + "." + op.table.name);
 }
 
 duckdb::unique_ptr<duckdb::LogicalOperator> LakeCatalog::BindCreateIndex(

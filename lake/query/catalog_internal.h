@@ -55,15 +55,18 @@ class LakeCatalog : public duckdb::Catalog {
   duckdb::PhysicalOperator& PlanInsert(
       duckdb::ClientContext& context, duckdb::PhysicalPlanGenerator& planner,
       duckdb::LogicalInsert& op, duckdb::optional_ptr<duckdb::PhysicalOperator> plan) override;
-  duckdb::PhysicalOperator& PlanDelete(duckdb::ClientContext&, duckdb::PhysicalPlanGenerator&,
+  duckdb::PhysicalOperator& PlanDelete(duckdb::ClientContext& context,
+                                       duckdb::PhysicalPlanGenerator& planner,
                                        duckdb::LogicalDelete& op,
-                                       duckdb::PhysicalOperator&) override;
-  duckdb::PhysicalOperator& PlanUpdate(duckdb::ClientContext&, duckdb::PhysicalPlanGenerator&,
+                                       duckdb::PhysicalOperator& plan) override;
+  duckdb::PhysicalOperator& PlanUpdate(duckdb::ClientContext& context,
+                                       duckdb::PhysicalPlanGenerator& planner,
                                        duckdb::LogicalUpdate& op,
-                                       duckdb::PhysicalOperator&) override;
-  duckdb::PhysicalOperator& PlanMergeInto(duckdb::ClientContext&, duckdb::PhysicalPlanGenerator&,
+                                       duckdb::PhysicalOperator& plan) override;
+  duckdb::PhysicalOperator& PlanMergeInto(duckdb::ClientContext& context,
+                                          duckdb::PhysicalPlanGenerator& planner,
                                           duckdb::LogicalMergeInto& op,
-                                          duckdb::PhysicalOperator&) override;
+                                          duckdb::PhysicalOperator& plan) override;
   duckdb::unique_ptr<duckdb::LogicalOperator> BindCreateIndex(
       duckdb::Binder&, duckdb::CreateStatement&, duckdb::TableCatalogEntry& table,
       duckdb::unique_ptr<duckdb::LogicalOperator>) override;
@@ -105,9 +108,9 @@ class LakeSchemaEntry : public duckdb::SchemaCatalogEntry {
   Entry CreateTable(duckdb::CatalogTransaction transaction,
                     duckdb::BoundCreateTableInfo& info) override;
   void DropEntry(duckdb::ClientContext& context, duckdb::DropInfo& info) override;
+  void Alter(duckdb::CatalogTransaction transaction, duckdb::AlterInfo& info) override;
 
   // Refused by name.
-  void Alter(duckdb::CatalogTransaction, duckdb::AlterInfo& info) override;
   Entry CreateIndex(duckdb::CatalogTransaction, duckdb::CreateIndexInfo&,
                     duckdb::TableCatalogEntry&) override;
   Entry CreateFunction(duckdb::CatalogTransaction, duckdb::CreateFunctionInfo&) override;
@@ -157,7 +160,7 @@ class LakeTableEntry : public duckdb::TableCatalogEntry,
   void BindUpdateConstraints(duckdb::Binder&, duckdb::LogicalGet&, duckdb::LogicalProjection&,
                              duckdb::LogicalUpdate&, duckdb::ClientContext&) override;
   duckdb::virtual_column_map_t GetVirtualColumns() const override;
-  duckdb::vector<duckdb::column_t> GetRowIdColumns() const override { return {}; }
+  duckdb::vector<duckdb::column_t> GetRowIdColumns() const override;
 
  private:
   const std::shared_ptr<const commit::OpenTable> table_;
@@ -175,6 +178,20 @@ duckdb::unique_ptr<duckdb::StorageExtension> MakeLakeStorageExtension(
 /// Throws "refused by name": `what` is a static phrase such as "UPDATE", `object` the thing it was
 /// asked of.
 [[noreturn]] void ThrowRefused(const char* what, const std::string& object);
+
+/// Where the comments of tables and columns stand, in metadata of table and field.
+inline constexpr char kCommentKey[] = "lake.comment";
+
+/// Throws for a name that is lake's own.
+void RefuseReservedColumn(const std::string& column);
+
+/// Starts a new table, or with REPLACE_ON_CONFLICT the replacement of one that is there.
+Result<std::unique_ptr<commit::TableWrite>> StartCreate(duckdb::ClientContext& context,
+                                                        LakeCatalog& catalog,
+                                                        const catalog::QualifiedName& name,
+                                                        const arrow::Schema& schema,
+                                                        const commit::WriteOptions& options,
+                                                        duckdb::OnCreateConflict on_conflict);
 
 /// DDL does not take part in transactions: throws inside BEGIN ... COMMIT.
 void RefuseInTransaction(duckdb::ClientContext& context, const char* what);

@@ -7,13 +7,13 @@
 #include <duckdb/parser/parsed_data/create_scalar_function_info.hpp>
 #include <duckdb/parser/parsed_data/create_table_function_info.hpp>
 #include <duckdb/parser/parsed_data/create_type_info.hpp>
-#include <duckdb/parser/qualified_name.hpp>
 
 #include "lake/query/catalog_internal.h"
 #include "lake/query/duckdb_error_internal.h"
 #include "lake/query/functions_internal.h"
 #include "lake/query/scan_internal.h"
 #include "lake/query/session_state_internal.h"
+#include "lake/query/table_functions_internal.h"
 
 namespace lake::query {
 namespace {
@@ -33,33 +33,15 @@ struct UndropState : public duckdb::GlobalTableFunctionState {
   bool done = false;
 };
 
-/// A table's name as it is written in SQL: `t` is in main.
-Result<catalog::QualifiedName> ParseName(const duckdb::Value& value) {
-  if (value.IsNull()) {
-    return Error(ErrorCode::kInvalidArgument, "undrop takes the name of a table, not NULL");
-  }
-  const std::string text = value.GetValue<std::string>();
-  duckdb::QualifiedName parsed;
-  try {
-    parsed = duckdb::QualifiedName::Parse(text);
-  } catch (const std::exception& exception) {
-    return WithContext(StatusFromDuckDb(duckdb::ErrorData(exception)), "not a table name");
-  }
-  if (!parsed.catalog.empty() && parsed.catalog != "lake") {
-    return Error(ErrorCode::kInvalidArgument, "not a table of lake: '{}'", text);
-  }
-  return catalog::QualifiedName{parsed.schema.empty() ? catalog::kMainNamespace : parsed.schema,
-                                parsed.name};
-}
-
 duckdb::unique_ptr<duckdb::FunctionData> BindUndrop(duckdb::ClientContext&,
                                                     duckdb::TableFunctionBindInput& input,
                                                     duckdb::vector<duckdb::LogicalType>& types,
                                                     duckdb::vector<duckdb::string>& names) {
   auto data = duckdb::make_uniq<UndropBindData>();
   data->lakehouse = input.info->Cast<UndropInfo>().lakehouse;
-  data->name = ValueOrThrow(ParseName(input.inputs[0]));
-  if (input.inputs.size() > 1) data->new_name = ValueOrThrow(ParseName(input.inputs[1]));
+  data->name = ValueOrThrow(ParseTableName("undrop", input.inputs[0]));
+  if (input.inputs.size() > 1)
+    data->new_name = ValueOrThrow(ParseTableName("undrop", input.inputs[1]));
   types.push_back(duckdb::LogicalType::VARCHAR);
   names.push_back("table");
   return data;
@@ -118,6 +100,7 @@ void RegisterFunctions(duckdb::DatabaseInstance& database,
   system.CreateType(transaction, type);
   LetFilesBeTakenApart(system, transaction);
 
+  RegisterTableFunctions(database, lakehouse);
   auto info = duckdb::make_shared_ptr<UndropInfo>();
   info->lakehouse = std::move(lakehouse);
   duckdb::TableFunctionSet undrop("undrop");

@@ -24,6 +24,7 @@ namespace lake::query {
 namespace {
 
 using duckdb::ColumnBinding;
+using duckdb::ExpressionType;
 using duckdb::LogicalOperator;
 using duckdb::LogicalOperatorType;
 
@@ -53,6 +54,11 @@ class FileTracer {
   /// false if a parameter has no value yet (the plan of a PREPARE, which is made again before it
   /// runs).
   bool Trace(LogicalOperator& op, const ColumnBinding& binding, const std::string& column) const;
+  /// The same for `expression` over the outputs of `op`.
+  bool TraceOutput(LogicalOperator& op, const duckdb::Expression& expression,
+                   const std::string& column) const {
+    return TraceExpression(op, expression, column);
+  }
 
  private:
   void Collect(LogicalOperator& op) {
@@ -216,6 +222,120 @@ bool ProveCreate(const FileTracer& tracer, duckdb::LogicalCreateTable& create) {
   return proved;
 }
 
+/// The rows that an UPDATE or MERGE changes, as its projection names them.
+class ChangedRows {
+ public:
+  /// `projection` is the sink's input, `address` the column of it that holds the rows' addresses.
+  ChangedRows(LogicalOperator& projection, duckdb::idx_t address) : projection_(projection) {
+    if (projection.type != LogicalOperatorType::LOGICAL_PROJECTION ||
+        address >= projection.expressions.size()) {
+      return;
+    }
+    const auto* reference = AsReference(*projection.expressions[address]);
+    if (reference != nullptr) get_ = FindGet(projection, reference->binding.table_index);
+  }
+
+  /// True if `expression`, over the projection, is bare column `column` of the row itself.
+  bool Keeps(const duckdb::Expression& expression, duckdb::idx_t column) const {
+    const auto* outer = AsReference(expression);
+    if (get_ == nullptr || outer == nullptr ||
+        outer->binding.column_index >= projection_.expressions.size()) {
+      return false;
+    }
+    const auto* inner = AsReference(*projection_.expressions[outer->binding.column_index]);
+    if (inner == nullptr || inner->binding.table_index != get_->table_index) return false;
+    const auto& ids = get_->GetColumnIds();
+    if (inner->binding.column_index >= ids.size()) return false;
+    const duckdb::ColumnIndex& id = ids[inner->binding.column_index];
+    return !id.IsVirtualColumn() && !id.HasChildren() && id.GetPrimaryIndex() == column;
+  }
+
+ private:
+  static const duckdb::BoundColumnRefExpression* AsReference(const duckdb::Expression& expression) {
+    if (expression.GetExpressionClass() != duckdb::ExpressionClass::BOUND_COLUMN_REF) {
+      return nullptr;
+    }
+    const auto& reference = expression.Cast<duckdb::BoundColumnRefExpression>();
+    return reference.depth == 0 ? &reference : nullptr;
+  }
+
+  static duckdb::LogicalGet* FindGet(LogicalOperator& op, duckdb::idx_t table_index) {
+    if (op.type == LogicalOperatorType::LOGICAL_GET) {
+      auto& get = op.Cast<duckdb::LogicalGet>();
+      if (get.table_index == table_index) return &get;
+    }
+    for (auto& child : op.children) {
+      if (auto* found = FindGet(*child, table_index)) return found;
+    }
+    return nullptr;
+  }
+
+  LogicalOperator& projection_;
+  duckdb::LogicalGet* get_ = nullptr;
+};
+
+using Expressions = duckdb::vector<duckdb::unique_ptr<duckdb::Expression>>;
+
+/// Proves the FILE columns that an update assigns, and adds those that it keeps to `kept`.
+bool ProveAssignments(const FileTracer& tracer, duckdb::TableCatalogEntry& table,
+                      LogicalOperator& input, const ChangedRows& rows,
+                      const duckdb::vector<duckdb::PhysicalIndex>& columns,
+                      const Expressions& expressions, std::set<int>* kept) {
+  bool proved = true;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (rows.Keeps(*expressions[i], columns[i].index)) {
+      kept->insert(static_cast<int>(columns[i].index));
+      continue;
+    }
+    const auto& column = table.GetColumns().GetColumn(columns[i]);
+    if (!ContainsFileSqlType(column.Type())) continue;
+    if (expressions[i]->GetExpressionType() == ExpressionType::VALUE_DEFAULT) continue;  // NULL.
+    proved &= tracer.TraceOutput(input, *expressions[i], column.Name());
+  }
+  return proved;
+}
+
+void ProveUpdate(const FileTracer& tracer, ProvedUpdate& update) {
+  auto& input = *update.children[0];
+  const ChangedRows rows(input, input.expressions.size() - 1);
+  update.files_proved = ProveAssignments(tracer, update.table, input, rows, update.columns,
+                                         update.expressions, &update.kept);
+}
+
+bool ProveMergeInsert(const FileTracer& tracer, ProvedMerge& merge,
+                      duckdb::BoundMergeIntoAction& action) {
+  bool proved = true;
+  for (const auto& column : merge.table.GetColumns().Physical()) {
+    if (!ContainsFileSqlType(column.Type())) continue;
+    duckdb::idx_t source = column.Physical().index;
+    if (!action.column_index_map.empty()) source = action.column_index_map[column.Physical()];
+    if (source == duckdb::DConstants::INVALID_INDEX) continue;  // Not named: NULL.
+    proved &= tracer.TraceOutput(*merge.children[0], *action.expressions[source], column.Name());
+  }
+  return proved;
+}
+
+void ProveMerge(const FileTracer& tracer, ProvedMerge& merge) {
+  const ChangedRows rows(*merge.children[0], merge.row_id_start);
+  bool proved = true;
+  bool first = true;
+  for (auto& [condition, actions] : merge.actions) {
+    for (auto& action : actions) {
+      if (action->action_type == duckdb::MergeActionType::MERGE_INSERT) {
+        proved &= ProveMergeInsert(tracer, merge, *action);
+      } else if (action->action_type == duckdb::MergeActionType::MERGE_UPDATE) {
+        std::set<int> kept;
+        proved &= ProveAssignments(tracer, merge.table, *merge.children[0], rows, action->columns,
+                                   action->expressions, &kept);
+        if (first) merge.kept = kept;
+        std::erase_if(merge.kept, [&](int column) { return !kept.contains(column); });
+        first = false;
+      }
+    }
+  }
+  merge.files_proved = proved;
+}
+
 void ProveSinks(const FileTracer& tracer, duckdb::unique_ptr<LogicalOperator>& node) {
   for (auto& child : node->children) ProveSinks(tracer, child);
   if (node->type == LogicalOperatorType::LOGICAL_INSERT) {
@@ -226,6 +346,18 @@ void ProveSinks(const FileTracer& tracer, duckdb::unique_ptr<LogicalOperator>& n
     auto& create = node->Cast<duckdb::LogicalCreateTable>();
     if (create.schema.ParentCatalog().GetCatalogType() != "lake") return;
     if (ProveCreate(tracer, create)) node = duckdb::make_uniq<ProvedCreateTable>(create);
+  } else if (node->type == LogicalOperatorType::LOGICAL_UPDATE) {
+    auto& update = node->Cast<duckdb::LogicalUpdate>();
+    if (update.table.ParentCatalog().GetCatalogType() != "lake") return;
+    auto proved = duckdb::make_uniq<ProvedUpdate>(update);
+    ProveUpdate(tracer, *proved);
+    node = std::move(proved);
+  } else if (node->type == LogicalOperatorType::LOGICAL_MERGE_INTO) {
+    auto& merge = node->Cast<duckdb::LogicalMergeInto>();
+    if (merge.table.ParentCatalog().GetCatalogType() != "lake") return;
+    auto proved = duckdb::make_uniq<ProvedMerge>(merge);
+    ProveMerge(tracer, *proved);
+    node = std::move(proved);
   }
 }
 
@@ -295,6 +427,35 @@ ProvedCreateTable::ProvedCreateTable(duckdb::LogicalCreateTable& bound)
   types = std::move(bound.types);
   estimated_cardinality = bound.estimated_cardinality;
   has_estimated_cardinality = bound.has_estimated_cardinality;
+}
+
+ProvedUpdate::ProvedUpdate(duckdb::LogicalUpdate& bound) : duckdb::LogicalUpdate(bound.table) {
+  children = std::move(bound.children);
+  expressions = std::move(bound.expressions);
+  types = std::move(bound.types);
+  estimated_cardinality = bound.estimated_cardinality;
+  has_estimated_cardinality = bound.has_estimated_cardinality;
+  table_index = bound.table_index;
+  return_chunk = bound.return_chunk;
+  columns = std::move(bound.columns);
+  bound_defaults = std::move(bound.bound_defaults);
+  bound_constraints = std::move(bound.bound_constraints);
+  update_is_del_and_insert = bound.update_is_del_and_insert;
+}
+
+ProvedMerge::ProvedMerge(duckdb::LogicalMergeInto& bound) : duckdb::LogicalMergeInto(bound.table) {
+  children = std::move(bound.children);
+  expressions = std::move(bound.expressions);
+  types = std::move(bound.types);
+  estimated_cardinality = bound.estimated_cardinality;
+  has_estimated_cardinality = bound.has_estimated_cardinality;
+  table_index = bound.table_index;
+  bound_defaults = std::move(bound.bound_defaults);
+  row_id_start = bound.row_id_start;
+  source_marker = bound.source_marker;
+  bound_constraints = std::move(bound.bound_constraints);
+  return_chunk = bound.return_chunk;
+  actions = std::move(bound.actions);
 }
 
 duckdb::OptimizerExtension MakeLakeOptimizer() {

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <set>
 #include <utility>
 
 #include <duckdb.hpp>
 #include <duckdb/optimizer/optimizer_extension.hpp>
 #include <duckdb/planner/operator/logical_create_table.hpp>
+#include <duckdb/planner/operator/logical_delete.hpp>
 #include <duckdb/planner/operator/logical_insert.hpp>
+#include <duckdb/planner/operator/logical_merge_into.hpp>
+#include <duckdb/planner/operator/logical_update.hpp>
 
 namespace lake::query {
 
@@ -22,6 +26,26 @@ class ProvedInsert : public duckdb::LogicalInsert {
 class ProvedCreateTable : public duckdb::LogicalCreateTable {
  public:
   explicit ProvedCreateTable(duckdb::LogicalCreateTable& bound);
+};
+
+/// An UPDATE as the check saw it.
+class ProvedUpdate : public duckdb::LogicalUpdate {
+ public:
+  explicit ProvedUpdate(duckdb::LogicalUpdate& bound);
+
+  /// Columns that stay as they are in every changed row.
+  std::set<int> kept;
+  /// Every FILE column but the kept ones is proved.
+  bool files_proved = false;
+};
+
+/// The same for MERGE INTO: all its updates and inserts.
+class ProvedMerge : public duckdb::LogicalMergeInto {
+ public:
+  explicit ProvedMerge(duckdb::LogicalMergeInto& bound);
+
+  std::set<int> kept;
+  bool files_proved = false;
 };
 
 /// The optimizer extension that runs the check before every optimisation: each FILE column of a

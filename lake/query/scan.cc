@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <arrow/api.h>
+#include <arrow/compute/api.h>
 #include <duckdb/common/arrow/arrow_wrapper.hpp>
 #include <duckdb/common/types/column/column_data_collection.hpp>
 #include <duckdb/execution/partition_info.hpp>
@@ -15,6 +16,7 @@
 #include "lake/query/duckdb_error_internal.h"
 #include "lake/query/scan_internal.h"
 #include "lake/query/session_state_internal.h"
+#include "lake/query/stored_values.h"
 #include "lake/query/transaction_internal.h"
 #include "lake/storage/local_store.h"
 
@@ -23,21 +25,23 @@ namespace {
 
 constexpr char kLakeScanName[] = "lake_scan";
 
-/// Rows that the running transaction added to the table, or null.
-const PendingRows* PendingOf(duckdb::ClientContext& context, const ScanBindData& data) {
+/// What the running transaction did to the table, or null.
+const PendingChanges* PendingOf(duckdb::ClientContext& context, const ScanBindData& data) {
   if (!data.entry || data.entry->table()->dataset == nullptr) return nullptr;
   auto& transaction = LakeTransaction::Get(context, data.entry->ParentCatalog());
-  const PendingRows* pending = transaction.PendingFor(data.entry->table()->entry.incarnation);
+  const PendingChanges* pending = transaction.PendingFor(data.entry->table()->entry.incarnation);
   if (pending == nullptr) return nullptr;
   // Time travel has opened a table of its own: it sees what it names, without what is not
   // committed.
-  return pending->table == data.entry->table() ? pending : nullptr;
+  return pending->table() == data.entry->table() ? pending : nullptr;
 }
 
 /// A column that DuckDB asks for.
 struct OutputColumn {
-  /// Index into the table's columns; nothing for the empty virtual column of count(*).
+  /// Index into the table's columns; nothing for the others.
   std::optional<size_t> table_column;
+  /// A hidden column, or nothing: with no table column either, the empty one of count(*).
+  const HiddenColumn* hidden = nullptr;
   /// Position in the scanner's batches.
   int batch_column = -1;
 };
@@ -45,7 +49,9 @@ struct OutputColumn {
 struct ScanGlobalState : public duckdb::GlobalTableFunctionState {
   std::vector<OutputColumn> output;
   std::shared_ptr<table::Scanner> scanner;
-  const PendingRows* pending = nullptr;
+  const PendingChanges* pending = nullptr;
+  /// Where the addresses of rows are in the batches, if some rows are to be left out.
+  int address_column = -1;
   Context context;
   /// Units of work: the scanner's morsels, then the pending parts.
   size_t num_units = 0;
@@ -63,14 +69,23 @@ struct ScanLocalState : public duckdb::LocalTableFunctionState {
   duckdb::ArrowScanLocalState arrow;
   int64_t batch_rows = 0;
   /// The pending part being read, if the unit is one.
-  const duckdb::ColumnDataCollection* part = nullptr;
+  const PendingPart* part = nullptr;
   duckdb::ColumnDataScanState part_state;
   duckdb::DataChunk part_chunk;
+  /// The number of the next row of the part among all pending rows.
+  uint64_t part_row = 0;
 };
 
 bool IsVirtual(duckdb::column_t column) {
   return column == duckdb::COLUMN_IDENTIFIER_ROW_ID || column == duckdb::COLUMN_IDENTIFIER_EMPTY ||
          column >= duckdb::VIRTUAL_COLUMN_START;
+}
+
+const HiddenColumn* FindHidden(duckdb::column_t column) {
+  for (const HiddenColumn& hidden : kHiddenColumns) {
+    if (hidden.id == column) return &hidden;
+  }
+  return nullptr;
 }
 
 duckdb::unique_ptr<duckdb::GlobalTableFunctionState> InitGlobal(
@@ -86,14 +101,22 @@ duckdb::unique_ptr<duckdb::GlobalTableFunctionState> InitGlobal(
       output.table_column = column;
       output.batch_column = static_cast<int>(options.columns->size());
       options.columns->push_back(data.sql->columns[column].name);
+    } else if ((output.hidden = FindHidden(column)) != nullptr) {
+      output.batch_column = static_cast<int>(options.columns->size());
+      options.columns->push_back(output.hidden->name);
     }
     state->output.push_back(output);
   }
+  state->pending = PendingOf(context, data);
+  if (state->pending != nullptr && state->pending->removes_any()) {
+    state->address_column = static_cast<int>(options.columns->size());
+    options.columns->push_back(kHiddenColumns[0].name);
+  }
   options.filter = data.filter;
-  options.limit = data.limit;
+  // A row that is left out does not count.
+  if (state->address_column < 0) options.limit = data.limit;
   state->scanner = ValueOrThrow(data.dataset->Scan(state->context, std::move(options)));
   state->num_units = state->scanner->num_morsels();
-  state->pending = PendingOf(context, data);
   if (state->pending != nullptr) {
     if (data.filter) {
       ThrowStatus(RetryableError(ErrorCode::kInternal,
@@ -101,7 +124,7 @@ duckdb::unique_ptr<duckdb::GlobalTableFunctionState> InitGlobal(
                                  "wrote cannot read its rows: {}",
                                  data.name));
     }
-    state->num_units += state->pending->parts.size();
+    state->num_units += state->pending->parts().size();
   }
   return state;
 }
@@ -112,15 +135,42 @@ duckdb::unique_ptr<duckdb::LocalTableFunctionState> InitLocal(duckdb::ExecutionC
   return duckdb::make_uniq<ScanLocalState>(context.client);
 }
 
-/// Hands a morsel's batch to the local state.
-void TakeBatch(const ScanBindData& data, const ScanGlobalState& global, ScanLocalState& local,
-               const arrow::RecordBatch& batch) {
+/// `batch` without the rows that the transaction took out.
+Result<std::shared_ptr<arrow::RecordBatch>> WithoutRemoved(
+    const ScanGlobalState& global, std::shared_ptr<arrow::RecordBatch> batch) {
+  if (global.address_column < 0) return batch;
+  const auto& addresses =
+      static_cast<const arrow::UInt64Array&>(*batch->column(global.address_column));
+  arrow::BooleanBuilder keep;
+  ARROW_RETURN_NOT_OK(keep.Reserve(addresses.length()));
+  for (int64_t i = 0; i < addresses.length(); ++i) {
+    keep.UnsafeAppend(!global.pending->Removed(addresses.Value(i)));
+  }
+  ARROW_ASSIGN_OR_RAISE(auto mask, keep.Finish());
+  ARROW_ASSIGN_OR_RAISE(arrow::Datum kept, arrow::compute::Filter(batch, mask));
+  return kept.record_batch();
+}
+
+/// The values that DuckDB cannot take as they are stored, in a form that it takes.
+Result<std::shared_ptr<arrow::RecordBatch>> Shown(const ScanBindData& data,
+                                                  const ScanGlobalState& global,
+                                                  std::shared_ptr<arrow::RecordBatch> batch) {
   for (const OutputColumn& output : global.output) {
     if (!output.table_column) continue;
     const SqlColumn& column = data.sql->columns[*output.table_column];
+    if (column.converts) {
+      ARROW_ASSIGN_OR_RAISE(auto array, ShowArray(column.name, *column.stored, *column.shown,
+                                                  batch->column(output.batch_column)));
+      ARROW_ASSIGN_OR_RAISE(batch, batch->SetColumn(output.batch_column, column.shown, array));
+    }
     if (!column.needs_check) continue;
-    ThrowIfError(CheckRepresentable(column.name, *batch.column(output.batch_column)));
+    ARROW_RETURN_NOT_OK(CheckRepresentable(column.name, *batch->column(output.batch_column)));
   }
+  return batch;
+}
+
+/// Hands a morsel's batch to the local state.
+void TakeBatch(ScanLocalState& local, const arrow::RecordBatch& batch) {
   auto wrapper = duckdb::make_shared_ptr<duckdb::ArrowArrayWrapper>();
   ThrowIfError(arrow::ExportRecordBatch(batch, &wrapper->arrow_array));
   local.arrow.Reset();
@@ -140,18 +190,27 @@ bool NextUnit(duckdb::ClientContext& context, const ScanBindData& data, ScanGlob
     local.unit = unit;
     const size_t num_morsels = global.scanner->num_morsels();
     if (unit >= num_morsels) {
-      local.part = global.pending->parts[unit - num_morsels].get();
-      local.part->InitializeScan(local.part_state);
-      if (local.part_chunk.ColumnCount() == 0) local.part->InitializeScanChunk(local.part_chunk);
+      local.part = &global.pending->parts()[unit - num_morsels];
+      local.part_row = local.part->first;
+      local.part->rows->InitializeScan(local.part_state);
+      if (local.part_chunk.ColumnCount() == 0) {
+        local.part->rows->InitializeScanChunk(local.part_chunk);
+      }
       return true;
     }
-    const auto batch = ValueOrThrow(global.scanner->Read(global.context, unit));
+    auto batch = ValueOrThrow(global.scanner->Read(global.context, unit));
     global.units_done.fetch_add(1);
-    if (batch != nullptr && batch->num_rows() > 0) {
-      TakeBatch(data, global, local, *batch);
-      return true;
-    }
+    if (batch == nullptr || batch->num_rows() == 0) continue;
+    batch = ValueOrThrow(WithoutRemoved(global, std::move(batch)));
+    if (batch->num_rows() == 0) continue;
+    TakeBatch(local, *ValueOrThrow(Shown(data, global, std::move(batch))));
+    return true;
   }
+}
+
+void SetAllNull(duckdb::Vector& vector) {
+  vector.SetVectorType(duckdb::VectorType::CONSTANT_VECTOR);
+  duckdb::ConstantVector::SetNull(vector, true);
 }
 
 void EmitBatchRows(const ScanBindData& data, const ScanGlobalState& global, ScanLocalState& local,
@@ -164,13 +223,15 @@ void EmitBatchRows(const ScanBindData& data, const ScanGlobalState& global, Scan
   for (size_t i = 0; i < global.output.size(); ++i) {
     duckdb::Vector& vector = output.data[i];
     const OutputColumn& column = global.output[i];
-    if (!column.table_column) {
-      vector.SetVectorType(duckdb::VectorType::CONSTANT_VECTOR);
-      duckdb::ConstantVector::SetNull(vector, true);
+    if (column.batch_column < 0) {
+      SetAllNull(vector);
       continue;
     }
     ArrowArray& array = *parent.children[column.batch_column];
-    const duckdb::ArrowType& type = *data.sql->conversion.GetColumns().at(*column.table_column);
+    static const duckdb::ArrowType kHiddenType(duckdb::LogicalType::UBIGINT);
+    const duckdb::ArrowType& type =
+        column.table_column ? *data.sql->conversion.GetColumns().at(*column.table_column)
+                            : kHiddenType;
     duckdb::ArrowArrayScanState& state = local.arrow.GetState(i);
     if (!state.owned_data) state.owned_data = local.arrow.chunk;
     duckdb::ArrowToDuckDBConversion::SetValidityMask(vector, array, local.arrow.chunk_offset, rows,
@@ -181,20 +242,34 @@ void EmitBatchRows(const ScanBindData& data, const ScanGlobalState& global, Scan
   local.arrow.chunk_offset += rows;
 }
 
-/// Emits the next chunk of a pending part. False at its end.
+/// Emits the next rows of a pending part. False at its end.
 bool EmitPendingRows(const ScanGlobalState& global, ScanLocalState& local,
                      duckdb::DataChunk& output) {
-  local.part_chunk.Reset();
-  if (!local.part->Scan(local.part_state, local.part_chunk)) return false;
-  const duckdb::idx_t rows = local.part_chunk.size();
+  duckdb::SelectionVector live(STANDARD_VECTOR_SIZE);
+  duckdb::idx_t rows = 0;
+  uint64_t first = 0;
+  while (rows == 0) {
+    local.part_chunk.Reset();
+    if (!local.part->rows->Scan(local.part_state, local.part_chunk)) return false;
+    first = local.part_row;
+    local.part_row += local.part_chunk.size();
+    for (duckdb::idx_t i = 0; i < local.part_chunk.size(); ++i) {
+      if (!global.pending->Removed(kPendingRowBit | (first + i))) live.set_index(rows++, i);
+    }
+  }
   output.SetCardinality(rows);
   for (size_t i = 0; i < global.output.size(); ++i) {
     const OutputColumn& column = global.output[i];
+    duckdb::Vector& vector = output.data[i];
     if (column.table_column) {
-      output.data[i].Reference(local.part_chunk.data[*column.table_column]);
+      vector.Slice(local.part_chunk.data[*column.table_column], live, rows);
+    } else if (column.hidden != nullptr && column.hidden->id == kRowAddressColumn) {
+      auto* addresses = duckdb::FlatVector::GetData<uint64_t>(vector);
+      for (duckdb::idx_t row = 0; row < rows; ++row) {
+        addresses[row] = kPendingRowBit | (first + live.get_index(row));
+      }
     } else {
-      output.data[i].SetVectorType(duckdb::VectorType::CONSTANT_VECTOR);
-      duckdb::ConstantVector::SetNull(output.data[i], true);
+      SetAllNull(vector);
     }
   }
   return true;
@@ -233,7 +308,9 @@ duckdb::vector<duckdb::PartitionStatistics> PartitionStats(duckdb::ClientContext
   duckdb::PartitionStatistics statistics;
   statistics.row_start = 0;
   statistics.count = ValueOrThrow(data.dataset->CountRows(SessionState::Of(context).context));
-  if (const PendingRows* pending = PendingOf(context, data)) statistics.count += pending->num_rows;
+  if (const PendingChanges* pending = PendingOf(context, data)) {
+    statistics.count = pending->CountRows(statistics.count);
+  }
   statistics.count_type = duckdb::CountType::COUNT_EXACT;
   return {statistics};
 }
@@ -288,10 +365,7 @@ duckdb::InsertionOrderPreservingMap<duckdb::string> Describe(
 
 duckdb::virtual_column_map_t VirtualColumns(duckdb::ClientContext&,
                                             duckdb::optional_ptr<duckdb::FunctionData>) {
-  duckdb::virtual_column_map_t columns;
-  columns.insert(
-      {duckdb::COLUMN_IDENTIFIER_EMPTY, duckdb::TableColumn("", duckdb::LogicalType::BOOLEAN)});
-  return columns;
+  return HiddenColumnMap();
 }
 
 void AddHooks(duckdb::TableFunction* function) {
@@ -354,6 +428,16 @@ bool ScanBindData::Equals(const duckdb::FunctionData& other) const {
   const bool same_filter =
       filter.has_value() == scan.filter.has_value() && (!filter || filter->Equals(*scan.filter));
   return dataset == scan.dataset && entry == scan.entry && same_filter && limit == scan.limit;
+}
+
+duckdb::virtual_column_map_t HiddenColumnMap() {
+  duckdb::virtual_column_map_t columns;
+  columns.insert(
+      {duckdb::COLUMN_IDENTIFIER_EMPTY, duckdb::TableColumn("", duckdb::LogicalType::BOOLEAN)});
+  for (const HiddenColumn& hidden : kHiddenColumns) {
+    columns.insert({hidden.id, duckdb::TableColumn(hidden.name, duckdb::LogicalType::UBIGINT)});
+  }
+  return columns;
 }
 
 duckdb::TableFunction LakeScanFunction() {

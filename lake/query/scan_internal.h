@@ -33,6 +33,24 @@ struct ScanBindData : public duckdb::TableFunctionData {
   bool Equals(const duckdb::FunctionData& other) const override;
 };
 
+/// The columns that every table has besides its own, out of sight of `*`.
+struct HiddenColumn {
+  duckdb::column_t id;
+  const char* name;
+};
+inline constexpr duckdb::column_t kFirstHiddenColumn = (uint64_t{1} << 63) + 0x1a4e;
+inline constexpr HiddenColumn kHiddenColumns[] = {
+    {kFirstHiddenColumn, "_rowaddr"},
+    {kFirstHiddenColumn + 1, "_rowid"},
+    {kFirstHiddenColumn + 2, "_row_created_at_version"},
+    {kFirstHiddenColumn + 3, "_row_last_updated_at_version"},
+};
+/// What DuckDB names a row by.
+inline constexpr duckdb::column_t kRowAddressColumn = kFirstHiddenColumn;
+
+/// The hidden columns, and the empty one of count(*), for DuckDB.
+duckdb::virtual_column_map_t HiddenColumnMap();
+
 /// The function that reads a table of the catalog.
 duckdb::TableFunction LakeScanFunction();
 /// `lance_scan('path')`: any dataset in a local folder.

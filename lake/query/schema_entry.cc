@@ -13,6 +13,7 @@
 #include <duckdb/parser/parsed_data/create_type_info.hpp>
 #include <duckdb/parser/parsed_data/create_view_info.hpp>
 #include <duckdb/parser/parsed_data/drop_info.hpp>
+#include <duckdb/planner/operator/logical_update.hpp>
 #include <duckdb/storage/statistics/base_statistics.hpp>
 
 #include "lake/query/catalog_internal.h"
@@ -58,13 +59,6 @@ void RefuseConstraint(const duckdb::Constraint& constraint, const std::string& t
   }
 }
 
-void RefuseReservedColumn(const std::string& column) {
-  const bool reserved = column.rfind("_row", 0) == 0 || column == "_distance" || column == "_score";
-  if (!reserved) return;
-  ThrowStatus(Error(ErrorCode::kInvalidArgument,
-                    "reserved column name (_row*, _distance and _score are): '{}'", column));
-}
-
 /// An entry of a table that a listing shows although it cannot be opened or not be shown in SQL: no
 /// columns.
 std::shared_ptr<LakeTableEntry> EntryWithoutColumns(LakeSchemaEntry& schema,
@@ -75,6 +69,13 @@ std::shared_ptr<LakeTableEntry> EntryWithoutColumns(LakeSchemaEntry& schema,
 }
 
 }  // namespace
+
+void RefuseReservedColumn(const std::string& column) {
+  const bool reserved = column.rfind("_row", 0) == 0 || column == "_distance" || column == "_score";
+  if (!reserved) return;
+  ThrowStatus(Error(ErrorCode::kInvalidArgument,
+                    "reserved column name (_row*, _distance and _score are): '{}'", column));
+}
 
 std::shared_ptr<arrow::Schema> SchemaForCreate(const duckdb::CreateTableInfo& info) {
   const std::string table = info.schema + "." + info.table;
@@ -88,8 +89,8 @@ std::shared_ptr<arrow::Schema> SchemaForCreate(const duckdb::CreateTableInfo& in
     if (column.Generated()) ThrowRefused("generated columns", table + ", column " + column.Name());
     if (column.HasDefaultValue()) ThrowRefused("DEFAULT", table + ", column " + column.Name());
     RefuseReservedColumn(column.Name());
-    auto type = ValueOrThrow(ArrowTypeForCreate(column.Name(), column.Type()));
-    fields.push_back(arrow::field(column.Name(), std::move(type), !not_null[fields.size()]));
+    fields.push_back(
+        ValueOrThrow(FieldForCreate(column.Name(), column.Type(), !not_null[fields.size()])));
   }
   return arrow::schema(std::move(fields));
 }
@@ -131,9 +132,6 @@ LakeSchemaEntry::Entry LakeSchemaEntry::CreateTable(duckdb::CatalogTransaction t
   duckdb::ClientContext& context = transaction.GetContext();
   duckdb::CreateTableInfo& info = bound.Base();
   RefuseInTransaction(context, "CREATE TABLE");
-  if (info.on_conflict == duckdb::OnCreateConflict::REPLACE_ON_CONFLICT) {
-    ThrowRefused("CREATE OR REPLACE TABLE", name + "." + info.table);
-  }
   SessionState& session = SessionState::Of(context);
   const catalog::QualifiedName qualified{name, info.table};
   if (info.on_conflict == duckdb::OnCreateConflict::IGNORE_ON_CONFLICT) {
@@ -145,9 +143,8 @@ LakeSchemaEntry::Entry LakeSchemaEntry::CreateTable(duckdb::CatalogTransaction t
   const auto schema = SchemaForCreate(info);
   commit::WriteOptions options;
   options.operation = std::exchange(session.operation, {});
-  options.max_buffered_bytes = static_cast<uint64_t>(lake_catalog_.write_buffer_bytes());
-  auto write = lake_catalog_.lakehouse().Create(session.context, session.principal, qualified,
-                                                *schema, {}, options);
+  options.file_provenance_proved = true;  // There are no rows.
+  auto write = StartCreate(context, lake_catalog_, qualified, *schema, options, info.on_conflict);
   if (!write.ok() && CodeOf(write.status()) == ErrorCode::kAlreadyExists &&
       info.on_conflict == duckdb::OnCreateConflict::IGNORE_ON_CONFLICT) {
     return nullptr;
@@ -155,6 +152,25 @@ LakeSchemaEntry::Entry LakeSchemaEntry::CreateTable(duckdb::CatalogTransaction t
   ThrowIfError(write.status());
   ThrowIfError((*write)->Commit(session.context).status());
   return nullptr;
+}
+
+Result<std::unique_ptr<commit::TableWrite>> StartCreate(duckdb::ClientContext& context,
+                                                        LakeCatalog& catalog,
+                                                        const catalog::QualifiedName& name,
+                                                        const arrow::Schema& schema,
+                                                        const commit::WriteOptions& options,
+                                                        duckdb::OnCreateConflict on_conflict) {
+  SessionState& session = SessionState::Of(context);
+  commit::Lakehouse& lakehouse = catalog.lakehouse();
+  if (on_conflict == duckdb::OnCreateConflict::REPLACE_ON_CONFLICT) {
+    auto table =
+        lakehouse.OpenByName(session.context, session.principal, name, catalog::NameMatch::kSql);
+    if (table.ok()) {
+      return lakehouse.Replace(session.context, session.principal, *table, schema, options);
+    }
+    if (CodeOf(table.status()) != ErrorCode::kNotFound) return table.status();
+  }
+  return lakehouse.Create(session.context, session.principal, name, schema, {}, options);
 }
 
 void LakeSchemaEntry::DropEntry(duckdb::ClientContext& context, duckdb::DropInfo& info) {
@@ -172,10 +188,6 @@ void LakeSchemaEntry::DropEntry(duckdb::ClientContext& context, duckdb::DropInfo
   }
   ThrowIfError(entry.status());
   ThrowIfError(lake_catalog_.lakehouse().Drop(session.context, session.principal, *entry));
-}
-
-void LakeSchemaEntry::Alter(duckdb::CatalogTransaction, duckdb::AlterInfo& info) {
-  ThrowRefused("ALTER and COMMENT", name + "." + info.name);
 }
 
 LakeSchemaEntry::Entry LakeSchemaEntry::CreateIndex(duckdb::CatalogTransaction,
@@ -224,6 +236,20 @@ LakeSchemaEntry::Entry LakeSchemaEntry::CreateType(duckdb::CatalogTransaction,
   ThrowRefused("CREATE TYPE", name + "." + info.name);
 }
 
+namespace {
+
+duckdb::Value CommentValue(const std::string& text) {
+  return duckdb::Value::StringIsValid(text) ? duckdb::Value(text) : duckdb::Value();
+}
+
+duckdb::Value CommentIn(const std::shared_ptr<const arrow::KeyValueMetadata>& metadata) {
+  if (metadata == nullptr) return duckdb::Value();
+  const auto text = metadata->Get(kCommentKey);
+  return text.ok() ? CommentValue(*text) : duckdb::Value();
+}
+
+}  // namespace
+
 std::shared_ptr<LakeTableEntry> LakeTableEntry::Make(LakeSchemaEntry& schema,
                                                      const std::string& name,
                                                      std::shared_ptr<const commit::OpenTable> table,
@@ -232,12 +258,19 @@ std::shared_ptr<LakeTableEntry> LakeTableEntry::Make(LakeSchemaEntry& schema,
   if (sql) {
     for (size_t i = 0; i < sql->columns.size(); ++i) {
       const SqlColumn& column = sql->columns[i];
-      info.columns.AddColumn(duckdb::ColumnDefinition(column.name, column.type));
+      duckdb::ColumnDefinition definition(column.name, column.type);
+      definition.SetComment(CommentIn(column.stored->metadata()));
+      info.columns.AddColumn(std::move(definition));
       if (column.not_null) {
         info.constraints.push_back(
             duckdb::make_uniq<duckdb::NotNullConstraint>(duckdb::LogicalIndex(i)));
       }
     }
+  }
+  if (table->dataset) {
+    const auto& metadata = table->dataset->manifest().table_metadata();
+    const auto comment = metadata.find(kCommentKey);
+    if (comment != metadata.end()) info.comment = CommentValue(comment->second);
   }
   return std::make_shared<LakeTableEntry>(schema, info, std::move(table), std::move(sql));
 }
@@ -270,17 +303,20 @@ duckdb::TableStorageInfo LakeTableEntry::GetStorageInfo(duckdb::ClientContext& c
   return info;
 }
 
-void LakeTableEntry::BindUpdateConstraints(duckdb::Binder&, duckdb::LogicalGet&,
-                                           duckdb::LogicalProjection&, duckdb::LogicalUpdate&,
-                                           duckdb::ClientContext&) {
-  ThrowRefused("UPDATE", QualifiedName());
+void LakeTableEntry::BindUpdateConstraints(duckdb::Binder&, duckdb::LogicalGet& get,
+                                           duckdb::LogicalProjection& projection,
+                                           duckdb::LogicalUpdate& update, duckdb::ClientContext&) {
+  // A changed row is written whole.
+  update.update_is_del_and_insert = true;
+  duckdb::physical_index_set_t all;
+  for (const auto& column : GetColumns().Physical()) all.insert(column.Physical());
+  duckdb::LogicalUpdate::BindExtraColumns(*this, get, projection, update, all);
 }
 
-duckdb::virtual_column_map_t LakeTableEntry::GetVirtualColumns() const {
-  duckdb::virtual_column_map_t columns;
-  columns.insert(
-      {duckdb::COLUMN_IDENTIFIER_EMPTY, duckdb::TableColumn("", duckdb::LogicalType::BOOLEAN)});
-  return columns;
+duckdb::virtual_column_map_t LakeTableEntry::GetVirtualColumns() const { return HiddenColumnMap(); }
+
+duckdb::vector<duckdb::column_t> LakeTableEntry::GetRowIdColumns() const {
+  return {kRowAddressColumn};
 }
 
 }  // namespace lake::query

@@ -27,6 +27,11 @@ namespace {
 /// early.
 constexpr int kChunksPerBatch = 32;
 
+/// How often a statement runs at most, and how long it waits in between.
+constexpr int kMostRuns = 20;
+constexpr int64_t kFirstPauseNanos = 1'000'000;
+constexpr int64_t kLongestPauseNanos = 500'000'000;
+
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 
 std::string Trimmed(std::string text) {
@@ -251,6 +256,9 @@ class StatementImpl : public Statement {
   Result<duckdb::Value> BindOne(size_t index, const Parameter& parameter);
   Result<std::unique_ptr<ResultStream>> Run(const Context& context, BoundValues values);
   Status RefuseInAborted();
+  Result<std::unique_ptr<ResultStream>> ExecuteOnce(const Context& context,
+                                                    const std::vector<Parameter>& values);
+  bool RunsAgain(const Status& failed, int attempt);
 
   std::shared_ptr<Connected> connected_;
   duckdb::unique_ptr<duckdb::PreparedStatement> prepared_;
@@ -333,6 +341,39 @@ Result<std::unique_ptr<ResultStream>> StatementImpl::Execute(const Context& cont
   connected_->state->context = context;
   connected_->state->commit_error = Status::OK();
   if (connected_->state->transaction_aborted) ARROW_RETURN_NOT_OK(RefuseInAborted());
+  const commit::OperationKey operation = connected_->state->operation;
+  for (int attempt = 1;; ++attempt) {
+    Result<std::unique_ptr<ResultStream>> result = ExecuteOnce(context, values);
+    if (result.ok() || !RunsAgain(result.status(), attempt)) return result;
+    ARROW_RETURN_NOT_OK(context.Check());
+    const int64_t longest = std::min(kLongestPauseNanos, kFirstPauseNanos << attempt);
+    context.clock->SleepFor(
+        std::chrono::nanoseconds(context.random->NextBelow(static_cast<uint64_t>(longest))));
+    connected_->state->operation = operation;
+    connected_->state->commit_error = Status::OK();
+  }
+}
+
+/// A statement by itself that lost against another writer of the same rows sees these when it runs
+/// again. Inside a transaction, what was read before would be contradicted.
+bool StatementImpl::RunsAgain(const Status& failed, int attempt) {
+  if (attempt >= kMostRuns || CodeOf(failed) != ErrorCode::kConflict || !IsRetryable(failed)) {
+    return false;
+  }
+  if (!connected_->context().transaction.IsAutoCommit()) return false;
+  switch (prepared_->GetStatementType()) {
+    case duckdb::StatementType::INSERT_STATEMENT:
+    case duckdb::StatementType::UPDATE_STATEMENT:
+    case duckdb::StatementType::DELETE_STATEMENT:
+    case duckdb::StatementType::MERGE_INTO_STATEMENT:
+      return transaction_end_ == TransactionEnd::kNone;
+    default:
+      return false;
+  }
+}
+
+Result<std::unique_ptr<ResultStream>> StatementImpl::ExecuteOnce(
+    const Context& context, const std::vector<Parameter>& values) {
   try {
     ARROW_ASSIGN_OR_RAISE(BoundValues bound, Bind(values));
     auto result = Run(context, std::move(bound));

@@ -1,11 +1,9 @@
 #include <limits>
 #include <utility>
 
-#include <arrow/record_batch.h>
 #include <duckdb/common/string_util.hpp>
 #include <duckdb/common/types/timestamp.hpp>
 
-#include "lake/query/batch_builder_internal.h"
 #include "lake/query/catalog_internal.h"
 #include "lake/query/duckdb_error_internal.h"
 #include "lake/query/session_state_internal.h"
@@ -163,35 +161,29 @@ void LakeTransaction::Keep(std::shared_ptr<LakeTableEntry> entry) {
 }
 
 void LakeTransaction::CheckWritable(const commit::OpenTable& table) {
-  if (!pending_ || pending_->num_rows == 0 ||
-      pending_->table->entry.incarnation == table.entry.incarnation) {
+  if (!pending_ || pending_->empty() ||
+      pending_->table()->entry.incarnation == table.entry.incarnation) {
     return;
   }
   ThrowStatus(
       Error(ErrorCode::kUnsupported,
             "unsupported: a second written table in one transaction; COMMIT first: written '{}', "
             "now '{}'",
-            pending_->table->entry.name.ToString(), table.entry.name.ToString()));
+            pending_->table()->entry.name.ToString(), table.entry.name.ToString()));
 }
 
-void LakeTransaction::AddPending(std::shared_ptr<const commit::OpenTable> table,
-                                 std::unique_ptr<duckdb::ColumnDataCollection> rows,
-                                 bool file_provenance_proved) {
-  if (rows->Count() == 0) return;
+void LakeTransaction::AddPending(std::shared_ptr<const commit::OpenTable> table, PendingPart part,
+                                 std::span<const uint64_t> removed, bool file_provenance_proved,
+                                 const std::set<std::string>& changed_columns) {
+  if ((part.rows == nullptr || part.rows->Count() == 0) && removed.empty()) return;
   CheckWritable(*table);
-  if (!pending_ || pending_->num_rows == 0) {
-    pending_.emplace();
-    pending_->table = std::move(table);
-    pending_->file_provenance_proved = true;
-  }
-  pending_->num_rows += rows->Count();
-  pending_->file_provenance_proved &= file_provenance_proved;
-  pending_->parts.push_back(std::move(rows));
+  if (!pending_ || pending_->empty()) pending_.emplace(std::move(table));
+  pending_->Add(std::move(part), removed, file_provenance_proved, changed_columns);
 }
 
-const PendingRows* LakeTransaction::PendingFor(const Uuid& incarnation) const {
+const PendingChanges* LakeTransaction::PendingFor(const Uuid& incarnation) const {
   const bool mine =
-      pending_ && pending_->num_rows > 0 && pending_->table->entry.incarnation == incarnation;
+      pending_ && !pending_->empty() && pending_->table()->entry.incarnation == incarnation;
   return mine ? &*pending_ : nullptr;
 }
 
@@ -204,7 +196,7 @@ Status LakeTransaction::Commit(duckdb::ClientContext& context) {
     auto write = std::move(write_);
     return write->Commit(SessionState::Of(context).context).status();
   }
-  if (pending_ && pending_->num_rows > 0) return CommitPending(context);
+  if (pending_ && !pending_->empty()) return CommitPending(context);
   return Status::OK();
 }
 
@@ -212,26 +204,14 @@ Status LakeTransaction::CommitPending(duckdb::ClientContext& context) {
   SessionState& session = SessionState::Of(context);
   commit::WriteOptions options;
   options.operation = std::exchange(session.operation, {});
-  options.file_provenance_proved = pending_->file_provenance_proved;
+  options.file_provenance_proved = pending_->file_provenance_proved();
   options.max_buffered_bytes = static_cast<uint64_t>(catalog_.write_buffer_bytes());
-  ARROW_ASSIGN_OR_RAISE(auto write, catalog_.lakehouse().Append(session.context, session.principal,
-                                                                pending_->table, options));
-  ARROW_ASSIGN_OR_RAISE(auto builder,
-                        BatchBuilder::ForTable(context, pending_->table->entry.name.ToString(),
-                                               pending_->parts.front()->Types(), write->schema()));
-  for (auto& part : pending_->parts) {
-    for (auto& chunk : part->Chunks()) {
-      ARROW_RETURN_NOT_OK(builder->Append(chunk));
-      if (!builder->full()) continue;
-      ARROW_ASSIGN_OR_RAISE(auto batch, builder->Finish());
-      ARROW_RETURN_NOT_OK(write->Write(*batch));
-    }
-  }
-  if (builder->num_rows() > 0) {
-    ARROW_ASSIGN_OR_RAISE(auto batch, builder->Finish());
-    ARROW_RETURN_NOT_OK(write->Write(*batch));
-  }
-  return write->Commit(session.context).status();
+  ARROW_ASSIGN_OR_RAISE(auto change, catalog_.lakehouse().ChangeRows(
+                                         session.context, session.principal, pending_->table(),
+                                         pending_->changed_columns(), options));
+  ARROW_RETURN_NOT_OK(pending_->WriteTo(context, change.get()));
+  ARROW_RETURN_NOT_OK(change->Finish());
+  return change->Commit(session.context).status();
 }
 
 Status LakeTransaction::Abort(const Context& context) {

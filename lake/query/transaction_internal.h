@@ -15,21 +15,13 @@
 
 #include "lake/base/mutex.h"
 #include "lake/commit/lakehouse.h"
+#include "lake/query/pending_changes_internal.h"
 
 namespace lake::query {
 
 class LakeCatalog;
 class LakeSchemaEntry;
 class LakeTableEntry;
-
-/// Rows that statements of an open transaction wrote to its table, not committed yet.
-struct PendingRows {
-  std::shared_ptr<const commit::OpenTable> table;
-  std::vector<std::unique_ptr<duckdb::ColumnDataCollection>> parts;
-  uint64_t num_rows = 0;
-  /// Every FILE value among them came with proof.
-  bool file_provenance_proved = false;
-};
 
 /// A DuckDB transaction over the catalog: fixes (row, version) of each table at its first touch,
 /// and holds what it writes. DuckDB makes one for each statement outside BEGIN ... COMMIT.
@@ -53,12 +45,13 @@ class LakeTransaction : public duckdb::Transaction {
   /// Makes sure that `table` is the one that this transaction may write. Throws naming both tables
   /// if it has written another.
   void CheckWritable(const commit::OpenTable& table);
-  /// Adds rows of a statement of an open transaction.
-  void AddPending(std::shared_ptr<const commit::OpenTable> table,
-                  std::unique_ptr<duckdb::ColumnDataCollection> rows, bool file_provenance_proved);
-  /// Rows that this transaction added to the table of `incarnation`, or null. Stable while a
-  /// statement runs.
-  const PendingRows* PendingFor(const Uuid& incarnation) const;
+  /// Adds what a statement of an open transaction did; see PendingChanges::Add.
+  void AddPending(std::shared_ptr<const commit::OpenTable> table, PendingPart part,
+                  std::span<const uint64_t> removed, bool file_provenance_proved,
+                  const std::set<std::string>& changed_columns);
+  /// What this transaction did to the table of `incarnation`, or null. Stable while a statement
+  /// runs.
+  const PendingChanges* PendingFor(const Uuid& incarnation) const;
 
   /// Takes the finished write of a statement that runs by itself: committed with its transaction.
   void SetWrite(std::unique_ptr<commit::TableWrite> write);
@@ -84,7 +77,7 @@ class LakeTransaction : public duckdb::Transaction {
   /// Newest-version tables by incarnation: the pins.
   std::map<Uuid, std::shared_ptr<const commit::OpenTable>> pins_ LAKE_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<LakeTableEntry>> kept_ LAKE_GUARDED_BY(mutex_);
-  std::optional<PendingRows> pending_;
+  std::optional<PendingChanges> pending_;
   std::unique_ptr<commit::TableWrite> write_;
 };
 

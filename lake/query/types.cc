@@ -9,6 +9,7 @@
 
 #include "lake/objects/data_location.h"
 #include "lake/query/duckdb_error_internal.h"
+#include "lake/query/stored_values.h"
 #include "lake/query/types_internal.h"
 
 namespace lake::query {
@@ -65,27 +66,10 @@ const ValueRule* RuleFor(const arrow::DataType& type) {
 }
 
 bool NeedsCheck(const arrow::DataType& type) {
-  if (type.id() == arrow::Type::STRUCT) {
-    for (const auto& field : type.fields()) {
-      if (NeedsCheck(*field->type())) return true;
-    }
-    return false;
+  for (const auto& field : type.fields()) {
+    if (NeedsCheck(*field->type())) return true;
   }
   return RuleFor(type) != nullptr;
-}
-
-/// The same type without field metadata, which DuckDB would read as extension types.
-std::shared_ptr<arrow::Field> Bare(const std::shared_ptr<arrow::Field>& field) {
-  std::shared_ptr<arrow::DataType> type = field->type();
-  if (type->id() == arrow::Type::STRUCT) {
-    arrow::FieldVector children;
-    for (const auto& child : type->fields()) children.push_back(Bare(child));
-    type = arrow::struct_(std::move(children));
-  } else if (type->id() == arrow::Type::FIXED_SIZE_LIST) {
-    const auto& list = static_cast<const arrow::FixedSizeListType&>(*type);
-    type = arrow::fixed_size_list(Bare(list.value_field()), list.list_size());
-  }
-  return arrow::field(field->name(), std::move(type), field->nullable());
 }
 
 std::string LowerAscii(std::string text) {
@@ -130,13 +114,6 @@ Status CheckValues(const std::string& column, const arrow::Array& array, const V
   return Status::OK();
 }
 
-Status Refused(const std::string& column, const LogicalType& type, const char* hint) {
-  return Error(ErrorCode::kUnsupported,
-               "unsupported column type: lake tables do not store it yet{}: "
-               "column '{}', type {}",
-               hint, column, type.ToString());
-}
-
 }  // namespace
 
 const LogicalType& FileSqlType() {
@@ -165,10 +142,14 @@ Result<std::shared_ptr<const SqlTable>> SqlTableFromArrow(duckdb::ClientContext&
                                                           const arrow::Schema& schema) {
   ARROW_RETURN_NOT_OK(CheckNamesDiffer(table, schema));
   auto result = std::make_shared<SqlTable>();
-  arrow::FieldVector bare;
-  for (const auto& field : schema.fields()) bare.push_back(Bare(field));
+  arrow::FieldVector shown;
+  for (const auto& field : schema.fields()) {
+    Result<std::shared_ptr<arrow::Field>> converted = ShownField(field->name(), *field);
+    if (!converted.ok()) return WithContext(converted.status(), "table '" + table + "'");
+    shown.push_back(*std::move(converted));
+  }
   duckdb::ArrowSchemaWrapper exported;
-  ARROW_RETURN_NOT_OK(arrow::ExportSchema(arrow::Schema(bare), &exported.arrow_schema));
+  ARROW_RETURN_NOT_OK(arrow::ExportSchema(arrow::Schema(shown), &exported.arrow_schema));
   try {
     duckdb::ArrowTableFunction::PopulateArrowTableSchema(duckdb::DBConfig::GetConfig(context),
                                                          result->conversion, exported.arrow_schema);
@@ -187,7 +168,10 @@ Result<std::shared_ptr<const SqlTable>> SqlTableFromArrow(duckdb::ClientContext&
     SqlColumn column;
     column.name = field->name();
     column.type = objects::IsFileType(*field->type()) ? FileSqlType() : types[i];
-    column.needs_check = NeedsCheck(*field->type());
+    column.stored = field;
+    column.shown = shown[i];
+    column.converts = !ShowsAsStored(*field, *shown[i]);
+    column.needs_check = NeedsCheck(*shown[i]->type());
     column.not_null = !field->nullable();
     result->columns.push_back(std::move(column));
   }
@@ -195,87 +179,39 @@ Result<std::shared_ptr<const SqlTable>> SqlTableFromArrow(duckdb::ClientContext&
 }
 
 Status CheckRepresentable(const std::string& column, const arrow::Array& array) {
-  if (array.type_id() == arrow::Type::STRUCT) {
-    const auto& structure = static_cast<const arrow::StructArray&>(array);
-    for (int i = 0; i < structure.num_fields(); ++i) {
-      const auto& child = structure.field(i);
-      ARROW_RETURN_NOT_OK(
-          CheckRepresentable(column + "." + structure.type()->field(i)->name(), *child));
-    }
-    return Status::OK();
-  }
-  const ValueRule* rule = RuleFor(*array.type());
-  return rule == nullptr ? Status::OK() : CheckValues(column, array, *rule);
-}
-
-Result<std::shared_ptr<arrow::DataType>> ArrowTypeForCreate(const std::string& column,
-                                                            const LogicalType& type) {
-  if (IsFileSqlType(type)) return objects::DataLocationType();
-  if (ContainsFileSqlType(type)) {
-    return Refused(column, type, " (FILE must be a column of its own)");
-  }
-  if (type.HasAlias()) return Refused(column, type, "");
-  switch (type.id()) {
-    case LogicalTypeId::BOOLEAN:
-      return arrow::boolean();
-    case LogicalTypeId::TINYINT:
-      return arrow::int8();
-    case LogicalTypeId::SMALLINT:
-      return arrow::int16();
-    case LogicalTypeId::INTEGER:
-      return arrow::int32();
-    case LogicalTypeId::BIGINT:
-      return arrow::int64();
-    case LogicalTypeId::UTINYINT:
-      return arrow::uint8();
-    case LogicalTypeId::USMALLINT:
-      return arrow::uint16();
-    case LogicalTypeId::UINTEGER:
-      return arrow::uint32();
-    case LogicalTypeId::UBIGINT:
-      return arrow::uint64();
-    case LogicalTypeId::FLOAT:
-      return arrow::float32();
-    case LogicalTypeId::DOUBLE:
-      return arrow::float64();
-    case LogicalTypeId::DECIMAL:
-      return arrow::decimal128(duckdb::DecimalType::GetWidth(type),
-                               duckdb::DecimalType::GetScale(type));
-    case LogicalTypeId::VARCHAR:
-      if (!duckdb::StringType::GetCollation(type).empty()) {
-        return Refused(column, type, " (with a collation)");
+  switch (array.type_id()) {
+    case arrow::Type::STRUCT: {
+      const auto& structure = static_cast<const arrow::StructArray&>(array);
+      for (int i = 0; i < structure.num_fields(); ++i) {
+        const auto& child = structure.field(i);
+        ARROW_RETURN_NOT_OK(
+            CheckRepresentable(column + "." + structure.type()->field(i)->name(), *child));
       }
-      return arrow::utf8();
-    case LogicalTypeId::BLOB:
-      return arrow::binary();
-    case LogicalTypeId::DATE:
-      return arrow::date32();
-    case LogicalTypeId::TIME:
-      return arrow::time64(arrow::TimeUnit::MICRO);
-    case LogicalTypeId::TIMESTAMP_SEC:
-      return arrow::timestamp(arrow::TimeUnit::SECOND);
-    case LogicalTypeId::TIMESTAMP_MS:
-      return arrow::timestamp(arrow::TimeUnit::MILLI);
-    case LogicalTypeId::TIMESTAMP:
-      return arrow::timestamp(arrow::TimeUnit::MICRO);
-    case LogicalTypeId::TIMESTAMP_NS:
-      return arrow::timestamp(arrow::TimeUnit::NANO);
-    case LogicalTypeId::TIMESTAMP_TZ:
-      return arrow::timestamp(arrow::TimeUnit::MICRO, "UTC");
-    case LogicalTypeId::ARRAY: {
-      const LogicalType& child = duckdb::ArrayType::GetChildType(type);
-      if (!child.IsNumeric() || child.id() == LogicalTypeId::DECIMAL) {
-        return Refused(column, type, " (only numbers in fixed-size lists)");
-      }
-      ARROW_ASSIGN_OR_RAISE(auto value_type, ArrowTypeForCreate(column, child));
-      return arrow::fixed_size_list(arrow::field("item", std::move(value_type)),
-                                    static_cast<int32_t>(duckdb::ArrayType::GetSize(type)));
+      return Status::OK();
     }
-    case LogicalTypeId::HUGEINT:
-    case LogicalTypeId::UHUGEINT:
-      return Refused(column, type, " (cast it to BIGINT or DECIMAL(38,0))");
-    default:
-      return Refused(column, type, "");
+    case arrow::Type::LIST:
+    case arrow::Type::MAP: {
+      const auto& list = static_cast<const arrow::ListArray&>(array);
+      const int32_t start = list.value_offset(0);
+      return CheckRepresentable(
+          column, *list.values()->Slice(start, list.value_offset(list.length()) - start));
+    }
+    case arrow::Type::LARGE_LIST: {
+      const auto& list = static_cast<const arrow::LargeListArray&>(array);
+      const int64_t start = list.value_offset(0);
+      return CheckRepresentable(
+          column, *list.values()->Slice(start, list.value_offset(list.length()) - start));
+    }
+    case arrow::Type::FIXED_SIZE_LIST: {
+      const auto& list = static_cast<const arrow::FixedSizeListArray&>(array);
+      const int64_t start = list.value_offset(0);
+      return CheckRepresentable(
+          column, *list.values()->Slice(start, list.value_offset(list.length()) - start));
+    }
+    default: {
+      const ValueRule* rule = RuleFor(*array.type());
+      return rule == nullptr ? Status::OK() : CheckValues(column, array, *rule);
+    }
   }
 }
 

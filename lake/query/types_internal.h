@@ -26,6 +26,10 @@ bool ContainsFileSqlType(const duckdb::LogicalType& type);
 struct SqlColumn {
   std::string name;
   duckdb::LogicalType type;
+  /// As it is stored, and as DuckDB is handed it; `converts` if the two differ.
+  std::shared_ptr<arrow::Field> stored;
+  std::shared_ptr<arrow::Field> shown;
+  bool converts = false;
   /// Values of this column, or of a field in it, may not fit a DuckDB vector: CheckRepresentable
   /// must look.
   bool needs_check = false;
@@ -49,9 +53,10 @@ Result<std::shared_ptr<const SqlTable>> SqlTableFromArrow(duckdb::ClientContext&
 /// with zone, part days in a date64, and what overflows a microsecond count.
 Status CheckRepresentable(const std::string& column, const arrow::Array& array);
 
-/// The Arrow type that CREATE TABLE stores `type` as. kUnsupported naming column and type for the
-/// others.
-Result<std::shared_ptr<arrow::DataType>> ArrowTypeForCreate(const std::string& column,
-                                                            const duckdb::LogicalType& type);
+/// The Arrow field that CREATE TABLE stores a column as. kUnsupported naming column and type for
+/// types that are not stored.
+Result<std::shared_ptr<arrow::Field>> FieldForCreate(const std::string& column,
+                                                     const duckdb::LogicalType& type,
+                                                     bool nullable);
 
 }  // namespace lake::query

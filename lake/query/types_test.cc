@@ -56,6 +56,15 @@ TEST_F(SqlTypesTest, EachStoredTypeHasOneSqlType) {
       {arrow::fixed_size_list(arrow::float32(), 4), "FLOAT[4]"},
       {arrow::struct_({arrow::field("a", arrow::int32())}), "STRUCT(a INTEGER)"},
       {objects::DataLocationType(), "FILE"},
+      {arrow::float16(), "FLOAT"},
+      {arrow::decimal256(38, 2), "DECIMAL(38,2)"},
+      {arrow::dictionary(arrow::int16(), arrow::utf8()), "VARCHAR"},
+      {arrow::list(arrow::int32()), "INTEGER[]"},
+      {arrow::large_list(arrow::list(arrow::utf8())), "VARCHAR[][]"},
+      {arrow::fixed_size_list(arrow::fixed_size_list(arrow::float16(), 2), 3), "FLOAT[2][3]"},
+      {arrow::map(arrow::utf8(), arrow::dictionary(arrow::int8(), arrow::utf8())),
+       "MAP(VARCHAR, VARCHAR)"},
+      {arrow::list(arrow::struct_({arrow::field("a", arrow::date64())})), "STRUCT(a DATE)[]"},
   };
   for (const auto& [type, sql] : cases) {
     const auto table = Derive(*arrow::schema({arrow::field("x", type, false)}));
@@ -66,15 +75,42 @@ TEST_F(SqlTypesTest, EachStoredTypeHasOneSqlType) {
 }
 
 TEST_F(SqlTypesTest, WhatCreateTableStoresComesBackAsTheSameType) {
-  for (const char* sql :
-       {"BOOLEAN",        "TINYINT",   "SMALLINT",     "INTEGER",     "BIGINT",    "UTINYINT",
-        "USMALLINT",      "UINTEGER",  "UBIGINT",      "FLOAT",       "DOUBLE",    "DECIMAL(1,0)",
-        "DECIMAL(38,38)", "VARCHAR",   "BLOB",         "DATE",        "TIME",      "TIMESTAMP_S",
-        "TIMESTAMP_MS",   "TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMPTZ", "DOUBLE[7]", "UTINYINT[1]"}) {
+  for (const char* sql : {"BOOLEAN",
+                          "TINYINT",
+                          "SMALLINT",
+                          "INTEGER",
+                          "BIGINT",
+                          "UTINYINT",
+                          "USMALLINT",
+                          "UINTEGER",
+                          "UBIGINT",
+                          "FLOAT",
+                          "DOUBLE",
+                          "DECIMAL(1,0)",
+                          "DECIMAL(38,38)",
+                          "VARCHAR",
+                          "BLOB",
+                          "DATE",
+                          "TIME",
+                          "TIMESTAMP_S",
+                          "TIMESTAMP_MS",
+                          "TIMESTAMP",
+                          "TIMESTAMP_NS",
+                          "TIMESTAMPTZ",
+                          "DOUBLE[7]",
+                          "UTINYINT[1]",
+                          "UUID",
+                          "JSON",
+                          "VARCHAR[]",
+                          "UUID[]",
+                          "JSON[3]",
+                          "FLOAT[2][2]",
+                          "STRUCT(a INTEGER, b STRUCT(c UUID)[])",
+                          "MAP(INTEGER, VARCHAR[])"}) {
     const auto type = connection_.Query("SELECT NULL::" + std::string(sql))->types[0];
-    const auto stored = ArrowTypeForCreate("x", type);
+    const auto stored = FieldForCreate("x", type, /*nullable=*/true);
     ASSERT_TRUE(stored.ok()) << stored.status();
-    const auto table = Derive(*arrow::schema({arrow::field("x", *stored)}));
+    const auto table = Derive(*arrow::schema({*stored}));
     ASSERT_TRUE(table.ok()) << table.status();
     EXPECT_EQ((*table)->columns[0].type, type) << sql;
     EXPECT_FALSE((*table)->columns[0].needs_check) << sql;
@@ -106,13 +142,26 @@ TEST_F(SqlTypesTest, RefusedByName) {
   EXPECT_THAT(ErrorText(twice.status()), HasSubstr("table 'main.t', columns 'a' and 'A'"));
 }
 
-TEST_F(SqlTypesTest, ExtensionTypesOfAFieldDoNotChangeItsType) {
-  const auto metadata = arrow::key_value_metadata(
-      {"ARROW:extension:name", "ARROW:extension:metadata"}, {"arrow.uuid", ""});
-  const auto table =
-      Derive(*arrow::schema({arrow::field("id", arrow::fixed_size_binary(16), true, metadata)}));
+std::shared_ptr<arrow::Field> WithExtension(const std::string& name,
+                                            std::shared_ptr<arrow::DataType> type,
+                                            const char* extension) {
+  return arrow::field(name, std::move(type), true,
+                      arrow::key_value_metadata(
+                          {"ARROW:extension:name", "ARROW:extension:metadata"}, {extension, ""}));
+}
+
+TEST_F(SqlTypesTest, OnlyExtensionTypesThatSqlHasChangeAType) {
+  const auto table = Derive(*arrow::schema({
+      WithExtension("u", arrow::fixed_size_binary(16), "arrow.uuid"),
+      WithExtension("j", arrow::utf8(), "arrow.json"),
+      WithExtension("h", arrow::fixed_size_binary(2), "lance.bfloat16"),
+      WithExtension("other", arrow::fixed_size_binary(16), "somebody.else"),
+      WithExtension("short", arrow::fixed_size_binary(15), "arrow.uuid"),
+  }));
   ASSERT_TRUE(table.ok()) << table.status();
-  EXPECT_EQ((*table)->columns[0].type.ToString(), "BLOB");
+  std::vector<std::string> types;
+  for (const SqlColumn& column : (*table)->columns) types.push_back(column.type.ToString());
+  EXPECT_EQ(types, (std::vector<std::string>{"UUID", "JSON", "FLOAT", "BLOB", "BLOB"}));
 }
 
 }  // namespace

@@ -79,6 +79,42 @@ def test_a_killed_append_replays_to_exactly_one_copy(lake, seeded, phase):
     print(f"{KILLS_PER_PHASE} kills in {phase}")
 
 
+# Each would show it if it happened twice.
+CHANGES = {
+    "update": ("UPDATE main.t SET x = x + 700 WHERE x % 7 = 3",
+               lambda rows: [x + 700 if x % 7 == 3 else x for x in rows]),
+    "delete": ("DELETE FROM main.t WHERE x = (SELECT max(x) FROM main.t)", lambda rows: sorted(rows)[:-1]),
+    "merge": ("MERGE INTO main.t USING (SELECT max(x) + d AS x FROM main.t, (VALUES (0), (1)) v(d) GROUP BY d) m "
+              "ON t.x = m.x WHEN MATCHED THEN UPDATE SET x = t.x + 2 WHEN NOT MATCHED THEN INSERT VALUES (m.x)",
+              lambda rows: [*sorted(rows)[:-1], max(rows) + 2, max(rows) + 1]),
+}
+
+
+@pytest.mark.parametrize("phase", APPEND_PHASES)
+@pytest.mark.parametrize("change", ["update", "delete", "merge"])
+def test_a_killed_change_replays_to_exactly_one_outcome(lake, seeded, change, phase):
+    statement, apply = CHANGES[change]
+    lake.sql("CREATE TABLE main.t (x BIGINT)")
+    lake.sql("INSERT INTO main.t SELECT * FROM range(100)")
+    expected = list(range(100))
+    for _ in range(KILLS_PER_PHASE):
+        run = ["sql", statement, "--operation-id", uuid7(seeded)]
+        killed(lake, phase, *run)
+        changed = sorted(apply(expected))
+        # Readers see the old rows whole or the new ones whole.
+        assert values(lake, "main.t") in (sorted(expected), changed)
+        lake.run(*run)
+        assert values(lake, "main.t") == changed
+        lake.run(*run)
+        expected = changed
+    assert values(lake, "main.t") == sorted(expected)
+    upstream = lance.dataset(location(lake, "main.t"))
+    upstream.validate()
+    assert sorted(upstream.to_table().column("x").to_pylist()) == sorted(expected)
+    check_everything(lake)
+    print(f"{KILLS_PER_PHASE} kills in {phase}")
+
+
 @pytest.mark.parametrize("phase", CREATE_PHASES)
 def test_a_killed_create_leaves_a_whole_table_or_none(lake, seeded, phase):
     lake.sql("SELECT 1")

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <duckdb.hpp>
+#include <duckdb/function/table_function.hpp>
+
+#include "lake/commit/lakehouse.h"
+
+namespace lake::query {
+
+/// Adds lake_versions, lake_fragments, lake_files, lake_transactions and lake_changes to a new
+/// database. Throws DuckDB exceptions.
+void RegisterTableFunctions(duckdb::DatabaseInstance& database,
+                            std::shared_ptr<commit::Lakehouse> lakehouse);
+
+/// A table's name as it is written in SQL: `t` is in main. `function` for errors.
+Result<catalog::QualifiedName> ParseTableName(const std::string& function,
+                                              const duckdb::Value& value);
+
+}  // namespace lake::query
