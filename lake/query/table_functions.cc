@@ -225,10 +225,11 @@ struct ChangesLocalState : public duckdb::LocalTableFunctionState {
 };
 
 uint64_t VersionArgument(const Value& value) {
-  if (value.IsNull()) {
-    ThrowStatus(Error(ErrorCode::kInvalidArgument, "lake_changes takes versions, not NULL"));
+  if (value.IsNull() || value.GetValue<int64_t>() < 0) {
+    ThrowStatus(Error(ErrorCode::kInvalidArgument, "lake_changes takes versions, not {}",
+                      value.ToString()));
   }
-  return value.GetValue<uint64_t>();
+  return static_cast<uint64_t>(value.GetValue<int64_t>());
 }
 
 duckdb::unique_ptr<duckdb::FunctionData> BindChanges(duckdb::ClientContext& context,

@@ -187,6 +187,11 @@ def test_row_ids_and_versions_of_a_row_survive_changes(lake):
     assert by_id[5]["_rowid"] == 5 and by_id[2]["_rowid"] == 2
     assert by_id[5]["_row_last_updated_at_version"] > by_id[2]["_row_last_updated_at_version"] > first
 
+    newest = lance.dataset(path).version
+    changes = json.loads(lake.sql(f"SELECT id, _change_type FROM lake_changes('t', {first}, {newest})").stdout)
+    assert sorted((row["id"], row["_change_type"]) for row in changes) == [
+        (2, "update"), (5, "update"), (7, "delete"), (10, "insert"), (11, "insert")]
+
 
 def test_upstream_sees_altered_columns(lake):
     lake.sql("CREATE TABLE main.t (id BIGINT NOT NULL, s VARCHAR, n INTEGER)")
