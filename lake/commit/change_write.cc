@@ -55,6 +55,8 @@ class ChangeWriteImpl : public ChangeWrite {
     return rows_->Delete(addresses);
   }
 
+  Status DeleteAll() override { return rows_ == nullptr ? AlreadyEnded() : rows_->DeleteAll(); }
+
   Status Update(std::span<const table::RowAddress> addresses,
                 const arrow::RecordBatch& batch) override {
     if (rows_ == nullptr) return AlreadyEnded();
@@ -123,6 +125,7 @@ class ReplayedChange : public ChangeWrite {
   const std::shared_ptr<arrow::Schema>& schema() const override { return schema_; }
   Status Write(const arrow::RecordBatch&) override { return Status::OK(); }
   Status Delete(std::span<const table::RowAddress>) override { return Status::OK(); }
+  Status DeleteAll() override { return Status::OK(); }
   Status Update(std::span<const table::RowAddress>, const arrow::RecordBatch&) override {
     return Status::OK();
   }

@@ -113,6 +113,8 @@ class ChangeWrite : public TableWrite {
  public:
   /// Takes rows out of the version that the change began on. One taken out twice counts once.
   virtual Status Delete(std::span<const table::RowAddress> addresses) = 0;
+  /// Takes all rows out. Nothing is read.
+  virtual Status DeleteAll() = 0;
   /// Puts `batch` in place of the rows at `addresses`, one by one.
   virtual Status Update(std::span<const table::RowAddress> addresses,
                         const arrow::RecordBatch& batch) = 0;

@@ -59,6 +59,10 @@ class LakeCatalog : public duckdb::Catalog {
                                        duckdb::PhysicalPlanGenerator& planner,
                                        duckdb::LogicalDelete& op,
                                        duckdb::PhysicalOperator& plan) override;
+  /// DELETE of all rows reads none.
+  duckdb::PhysicalOperator& PlanDelete(duckdb::ClientContext& context,
+                                       duckdb::PhysicalPlanGenerator& planner,
+                                       duckdb::LogicalDelete& op) override;
   duckdb::PhysicalOperator& PlanUpdate(duckdb::ClientContext& context,
                                        duckdb::PhysicalPlanGenerator& planner,
                                        duckdb::LogicalUpdate& op,

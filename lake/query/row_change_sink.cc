@@ -10,10 +10,12 @@
 #include <duckdb/execution/physical_operator.hpp>
 #include <duckdb/execution/physical_plan_generator.hpp>
 #include <duckdb/planner/expression/bound_reference_expression.hpp>
+#include <duckdb/planner/operator/logical_get.hpp>
 
 #include "lake/query/catalog_internal.h"
 #include "lake/query/duckdb_error_internal.h"
 #include "lake/query/provenance_internal.h"
+#include "lake/query/scan_internal.h"
 #include "lake/query/session_state_internal.h"
 #include "lake/query/statement_change_internal.h"
 #include "lake/query/stored_values.h"
@@ -241,6 +243,46 @@ duckdb::SourceResultType LakeChangeSink::GetData(duckdb::ExecutionContext&,
   return duckdb::SourceResultType::FINISHED;
 }
 
+/// DELETE of all rows, by itself.
+class LakeDeleteAll : public duckdb::PhysicalOperator {
+ public:
+  LakeDeleteAll(duckdb::PhysicalPlan& plan, duckdb::vector<duckdb::LogicalType> types,
+                std::shared_ptr<SharedChange> shared)
+      : duckdb::PhysicalOperator(plan, duckdb::PhysicalOperatorType::EXTENSION, std::move(types),
+                                 1),
+        shared_(std::move(shared)) {}
+
+  duckdb::string GetName() const override { return "LAKE_DELETE_ALL"; }
+  duckdb::InsertionOrderPreservingMap<duckdb::string> ParamsToString() const override {
+    duckdb::InsertionOrderPreservingMap<duckdb::string> result;
+    result["Table"] = shared_->plan.table->QualifiedName();
+    return result;
+  }
+  bool IsSource() const override { return true; }
+
+  duckdb::SourceResultType GetData(duckdb::ExecutionContext& context, duckdb::DataChunk& chunk,
+                                   duckdb::OperatorSourceInput&) const override {
+    const auto change = shared_->Get(context.client);
+    change->DeleteAll();
+    change->Finish();
+    chunk.SetCardinality(1);
+    chunk.SetValue(0, 0, duckdb::Value::BIGINT(static_cast<int64_t>(change->num_rows())));
+    return duckdb::SourceResultType::FINISHED;
+  }
+
+ private:
+  const std::shared_ptr<SharedChange> shared_;
+};
+
+/// True for a scan of all rows of a table.
+bool ReadsAllRows(const duckdb::LogicalOperator& op) {
+  if (op.type != duckdb::LogicalOperatorType::LOGICAL_GET) return false;
+  const auto& get = op.Cast<duckdb::LogicalGet>();
+  if (!IsLakeScan(get.function) || !get.table_filters.filters.empty()) return false;
+  const auto& data = get.bind_data->Cast<ScanBindData>();
+  return !data.filter && !data.limit;
+}
+
 /// Rows with such columns cannot be written from SQL.
 void RefuseUnwritable(const LakeTableEntry& table, const char* what) {
   for (const SqlColumn& column : table.sql()->columns) {
@@ -371,6 +413,19 @@ duckdb::PhysicalOperator& LakeCatalog::PlanDelete(duckdb::ClientContext&,
       std::move(options));
   sink.children.push_back(plan);
   return sink;
+}
+
+duckdb::PhysicalOperator& LakeCatalog::PlanDelete(duckdb::ClientContext& context,
+                                                  duckdb::PhysicalPlanGenerator& planner,
+                                                  duckdb::LogicalDelete& op) {
+  const bool alone = context.transaction.IsAutoCommit() && !op.return_chunk;
+  if (!alone || !ReadsAllRows(*op.children[0])) {
+    return PlanDelete(context, planner, op, planner.CreatePlan(*op.children[0]));
+  }
+  ChangePlan change = PlanFor(static_cast<LakeTableEntry&>(op.table), "DELETE");
+  change.has_file_columns = false;
+  return planner.Make<LakeDeleteAll>(op.types,
+                                     std::make_shared<SharedChange>(*this, std::move(change)));
 }
 
 duckdb::PhysicalOperator& LakeCatalog::PlanUpdate(duckdb::ClientContext&,

@@ -42,6 +42,8 @@ class StatementChange {
   void Insert(duckdb::DataChunk& rows);
   /// `addresses`: the `_rowaddr` of each row.
   void Delete(duckdb::Vector& addresses, duckdb::idx_t count);
+  /// Only for a statement by itself.
+  void DeleteAll() { Guard(change_->DeleteAll()); }
   void Update(duckdb::Vector& addresses, duckdb::DataChunk& rows);
 
   /// Ends it: what happens next is the transaction's. Once, however many sinks call it.
