@@ -212,6 +212,20 @@ def test_upstream_sees_altered_columns(lake):
     assert lance.dataset(location(lake, "main.t")).to_table().to_pylist() == [{"seven": 7}]
 
 
+def test_upstream_reads_nested_values_as_written(lake):
+    lake.sql("CREATE TABLE main.t (id INTEGER, l INTEGER[], st STRUCT(a INTEGER, b VARCHAR[]), "
+             "m MAP(VARCHAR, INTEGER), u UUID)")
+    lake.sql("INSERT INTO main.t VALUES (1, [1, NULL], {'a': 1, 'b': ['x', NULL]}, MAP {'k': 1}, "
+             "'123e4567-e89b-12d3-a456-426614174000'), (2, NULL, NULL, NULL, NULL), (3, [], {'a': NULL, 'b': []}, "
+             "MAP {}, '00000000-0000-0000-0000-000000000000')")
+    rows = lance.dataset(location(lake, "main.t")).to_table().to_pylist()
+    assert [row["l"] for row in rows] == [[1, None], None, []]
+    assert [row["st"] for row in rows] == [{"a": 1, "b": ["x", None]}, None, {"a": None, "b": []}]
+    assert [row["m"] for row in rows] == [[("k", 1)], None, []]
+    assert [row["u"] and bytes(getattr(row["u"], "bytes", row["u"])).hex() for row in rows] == [
+        "123e4567e89b12d3a456426614174000", None, "0" * 32]
+
+
 def test_an_operation_id_gives_one_outcome(lake):
     lake.sql("CREATE TABLE main.t (id BIGINT, s VARCHAR, n BIGINT)")
     lake.sql("INSERT INTO main.t VALUES (1, 'a', 1), (2, 'b', 2), (3, 'c', 3)")
