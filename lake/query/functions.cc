@@ -101,6 +101,7 @@ void RegisterFunctions(duckdb::DatabaseInstance& database,
   LetFilesBeTakenApart(system, transaction);
 
   RegisterTableFunctions(database, lakehouse);
+  RegisterMaintenanceCalls(database, lakehouse);
   auto info = duckdb::make_shared_ptr<UndropInfo>();
   info->lakehouse = std::move(lakehouse);
   duckdb::TableFunctionSet undrop("undrop");

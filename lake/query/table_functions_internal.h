@@ -18,6 +18,11 @@ namespace lake::query {
 void RegisterTableFunctions(duckdb::DatabaseInstance& database,
                             std::shared_ptr<commit::Lakehouse> lakehouse);
 
+/// Adds lake_tag, lake_drop_tag, lake_branch, lake_drop_branch, lake_restore, lake_compact and
+/// lake_cleanup, for CALL.
+void RegisterMaintenanceCalls(duckdb::DatabaseInstance& database,
+                              const std::shared_ptr<commit::Lakehouse>& lakehouse);
+
 /// A table's name as it is written in SQL: `t` is in main. `function` for errors.
 Result<catalog::QualifiedName> ParseTableName(const std::string& function,
                                               const duckdb::Value& value);

@@ -12,6 +12,9 @@
 namespace lake::query {
 namespace {
 
+/// `AT (VERSION => 'branch:name')` is the newest version of a branch.
+constexpr char kBranchPrefix[] = "branch:";
+
 /// Nanoseconds below the microsecond that the text of a time carries beyond DuckDB's precision:
 /// digits 7 to 9 of its fraction.
 int64_t NanosBelowMicro(const std::string& text) {
@@ -88,6 +91,18 @@ Result<table::OpenOptions> OpenOptionsFrom(duckdb::ClientContext& context,
   table::OpenOptions options;
   if (duckdb::StringUtil::CIEquals(at.Unit(), "version")) {
     duckdb::Value version = at.GetValue();
+    // DuckDB's parser knows no AT (TAG => ...).
+    if (!version.IsNull() && version.type().id() == duckdb::LogicalTypeId::VARCHAR) {
+      const std::string name = version.GetValue<std::string>();
+      if (name.rfind(kBranchPrefix, 0) == 0) {
+        options.branch = name.substr(sizeof(kBranchPrefix) - 1);
+        return options;
+      }
+      if (name.find_first_not_of("0123456789") != std::string::npos) {
+        options.tag = name;
+        return options;
+      }
+    }
     if (version.IsNull() || !version.DefaultTryCastAs(duckdb::LogicalType::UBIGINT)) {
       return Error(ErrorCode::kInvalidArgument, "AT (VERSION => n): not a version number: '{}'",
                    at.GetValue().ToString());
@@ -116,7 +131,7 @@ LakeTransaction& LakeTransaction::Get(duckdb::ClientContext& context, duckdb::Ca
 std::shared_ptr<const commit::OpenTable> LakeTransaction::Open(const Context& context,
                                                                const catalog::Entry& entry,
                                                                const table::OpenOptions& options) {
-  const bool newest = !options.version && !options.as_of_nanos;
+  const bool newest = !options.version && !options.as_of_nanos && !options.tag && !options.branch;
   if (newest) {
     MutexLock lock(&mutex_);
     const auto pin = pins_.find(entry.incarnation);
