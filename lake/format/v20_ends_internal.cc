@@ -74,11 +74,16 @@ Status V20Ends::Decode(const RangeReads& reads, uint64_t limit, uint64_t shift, 
     return end;
   };
   const auto is_null = [this](uint64_t end) { return adjustment_ != 0 && end >= adjustment_; };
+  uint64_t previous = 0;
   for (const RowRange& range : values_.ranges()) {
     uint64_t start = 0;
     if (range.start > 0) {
       start = take();
       if (is_null(start)) start -= adjustment_;
+    }
+    if (start < previous || start > limit) {
+      return Error(ErrorCode::kCorrupt, "value {} starts at {} of {}, after {}", range.start, start,
+                   limit, previous);
     }
     const uint64_t first = start;
     for (uint64_t i = 0; i < range.count; ++i) {
@@ -94,6 +99,7 @@ Status V20Ends::Decode(const RangeReads& reads, uint64_t limit, uint64_t shift, 
       start = end;
     }
     source->Append(shift + first, start - first);
+    previous = start;
   }
   return Status::OK();
 }
