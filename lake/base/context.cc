@@ -1,6 +1,6 @@
 #include "lake/base/context.h"
 
-#include <arrow/memory_pool.h>
+#include "lake/base/recycling_pool.h"
 
 namespace lake {
 
@@ -13,7 +13,7 @@ Status Context::Check() const {
 }
 
 arrow::MemoryPool* Context::pool() const {
-  return memory_pool != nullptr ? memory_pool : arrow::default_memory_pool();
+  return memory_pool != nullptr ? memory_pool : ProcessMemoryPool();
 }
 
 }  // namespace lake

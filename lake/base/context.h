@@ -26,7 +26,7 @@ struct Context {
   CancelToken cancel;
   /// In the clock's monotonic nanoseconds; INT64_MAX for none.
   int64_t deadline = std::numeric_limits<int64_t>::max();
-  /// Where Arrow buffers are allocated; null means Arrow's default pool.
+  /// Where Arrow buffers are allocated; null means ProcessMemoryPool().
   arrow::MemoryPool* memory_pool = nullptr;
   std::shared_ptr<MemoryBudget> memory = MemoryBudget::Make(std::numeric_limits<int64_t>::max());
   /// Shown in logs, so that the lines of one request can be found. May be empty.

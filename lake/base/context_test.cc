@@ -3,6 +3,7 @@
 #include <arrow/memory_pool.h>
 #include <gtest/gtest.h>
 
+#include "lake/base/recycling_pool.h"
 #include "lake/base/testing/fake_clock.h"
 
 namespace lake {
@@ -11,7 +12,7 @@ namespace {
 TEST(ContextTest, DefaultNeverStops) {
   Context context;
   EXPECT_TRUE(context.Check().ok());
-  EXPECT_EQ(context.pool(), arrow::default_memory_pool());
+  EXPECT_EQ(context.pool(), ProcessMemoryPool());
   EXPECT_EQ(context.memory->limit(), INT64_MAX);
 }
 
