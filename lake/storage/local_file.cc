@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include "lake/base/posix_error.h"
 #include "lake/storage/key.h"
@@ -14,11 +15,12 @@
 namespace lake::storage {
 
 Result<std::shared_ptr<LocalFile>> LocalFile::Open(int root, const std::string& key) {
-  const KeyParts parts = SplitKey(key);
-  ARROW_ASSIGN_OR_RAISE(UniqueFd folder, OpenFolderOf(root, key));
-  // O_NONBLOCK: a FIFO in the folder must not hang us before it is recognised.
-  UniqueFd fd(openat(folder.get(), std::string(parts.name).c_str(),
-                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  UniqueFd fd = TryOpenFile(root, key);
+  if (!fd.valid()) {
+    ARROW_ASSIGN_OR_RAISE(UniqueFd folder, OpenFolderOf(root, key));
+    fd = UniqueFd(openat(folder.get(), std::string(SplitKey(key).name).c_str(),
+                         O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  }
   if (!fd.valid()) return PosixError(errno, "cannot open object", key);
   struct stat info;
   if (fstat(fd.get(), &info) != 0) return PosixError(errno, "cannot stat object", key);
@@ -46,6 +48,12 @@ Status LocalFile::ReadAt(uint64_t offset, std::span<uint8_t> out) const {
     out = out.subspan(static_cast<size_t>(got));
   }
   return Status::OK();
+}
+
+bool LocalFile::TryReadCached(uint64_t offset, std::span<uint8_t> out) const {
+  iovec vector{out.data(), out.size()};
+  return preadv2(fd_.get(), &vector, 1, static_cast<off_t>(offset), RWF_NOWAIT) ==
+         static_cast<ssize_t>(out.size());
 }
 
 bool LocalFile::HasOneName() const {

@@ -26,6 +26,10 @@ class LocalFile {
   /// Fills `out` from `offset`. REQUIRES: inside the size.
   Status ReadAt(uint64_t offset, std::span<uint8_t> out) const;
 
+  /// Fills `out` if that needs no wait because the system has the bytes in memory. False: `out` is
+  /// undefined, ReadAt tells what is wrong if anything is. REQUIRES: inside the size.
+  bool TryReadCached(uint64_t offset, std::span<uint8_t> out) const;
+
   int descriptor() const { return fd_.get(); }
 
   /// True if the file has exactly one name. Once false it may have been deleted or replaced, so the

@@ -18,6 +18,10 @@ Result<UniqueFd> OpenFolder(int root, std::string_view folder);
 /// object.
 Result<UniqueFd> MakeFolder(int root, std::string_view folder);
 
+/// Opens the object `key` for reading in one call, over no symbolic link; not valid if that fails,
+/// for whatever reason: OpenFolderOf and the steps behind it tell which.
+UniqueFd TryOpenFile(int root, std::string_view key);
+
 /// OpenFolder of the folder that the object `key` is in; an error names the object.
 Result<UniqueFd> OpenFolderOf(int root, std::string_view key);
 

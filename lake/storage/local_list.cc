@@ -84,6 +84,10 @@ class FolderLister {
       case ListPageBuilder::Verdict::kTake:
         break;
     }
+    if (request_.keys_only) {
+      builder_.Append({key, 0, 0});
+      return true;
+    }
     struct stat info;
     if (fstatat(fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
       if (errno == ENOENT) return true;

@@ -26,6 +26,11 @@ namespace {
 
 constexpr size_t kMaxOpenFiles = 128;
 constexpr size_t kWriteBufferBytes = 64 * 1024;
+// Reading that much in vain takes as long as a call.
+constexpr uint64_t kMaxGap = 8 * 1024;
+// Smaller reads of one call share a buffer.
+constexpr int64_t kMaxSharedRead = 256 * 1024;
+constexpr int64_t kReadAlignment = 64;
 
 /// What the store shares with its writers and staged objects, so that they may outlive it.
 struct Folders {
@@ -88,10 +93,13 @@ class LocalStagedObject : public StagedObject {
 
 class LocalStore : public ObjectStore {
  public:
-  LocalStore(std::string description, std::shared_ptr<Folders> folders)
-      : description_(std::move(description)), folders_(std::move(folders)) {}
+  LocalStore(std::string description, std::string identity, std::shared_ptr<Folders> folders)
+      : description_(std::move(description)),
+        identity_(std::move(identity)),
+        folders_(std::move(folders)) {}
 
   const std::string& description() const override { return description_; }
+  std::string identity() const override { return identity_; }
 
   Result<std::shared_ptr<arrow::Buffer>> Get(const Context& context, const std::string& key,
                                              ByteRange range) override {
@@ -111,11 +119,18 @@ class LocalStore : public ObjectStore {
       const Context& context, const std::string& key, std::span<const ByteRange> ranges) override {
     ARROW_ASSIGN_OR_RAISE(auto file, OpenFile(context, key));
     for (ByteRange range : ranges) ARROW_RETURN_NOT_OK(CheckRange(key, range, file->size()));
-    const CoalescedReads plan = Coalesce(ranges);
-    std::vector<std::shared_ptr<arrow::Buffer>> reads(plan.reads.size());
-    ARROW_RETURN_NOT_OK(ParallelFor(IoThreadPool(), reads.size(), [&](size_t i) -> Status {
+    const CoalescedReads plan = Coalesce(ranges, {.max_gap = kMaxGap});
+    ARROW_ASSIGN_OR_RAISE(auto reads, AllocateReads(context, plan.reads));
+    // What the system has in memory is read here: handing it to other threads would take longer.
+    std::vector<size_t> waiting;
+    for (size_t i = 0; i < reads.size(); ++i) {
+      const std::span<uint8_t> out(reads[i]->mutable_data(), plan.reads[i].length);
+      if (!file->TryReadCached(plan.reads[i].offset, out)) waiting.push_back(i);
+    }
+    ARROW_RETURN_NOT_OK(ParallelFor(IoThreadPool(), waiting.size(), [&](size_t i) -> Status {
       ARROW_RETURN_NOT_OK(context.Check());
-      return Read(context, *file, plan.reads[i]).Value(&reads[i]);
+      const ByteRange range = plan.reads[waiting[i]];
+      return file->ReadAt(range.offset, {reads[waiting[i]]->mutable_data(), range.length});
     }));
     std::vector<std::shared_ptr<arrow::Buffer>> buffers(ranges.size());
     for (size_t i = 0; i < ranges.size(); ++i) {
@@ -213,7 +228,34 @@ class LocalStore : public ObjectStore {
     return std::shared_ptr<arrow::Buffer>(std::move(buffer));
   }
 
+  /// A buffer for each of `ranges`; small ones are slices of one.
+  static Result<std::vector<std::shared_ptr<arrow::Buffer>>> AllocateReads(
+      const Context& context, std::span<const ByteRange> ranges) {
+    std::vector<std::shared_ptr<arrow::Buffer>> buffers(ranges.size());
+    std::vector<int64_t> starts;
+    int64_t total = 0;
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      starts.push_back(total);
+      const int64_t length = static_cast<int64_t>(ranges[i].length);
+      if (length > kMaxSharedRead) {
+        ARROW_ASSIGN_OR_RAISE(buffers[i], arrow::AllocateBuffer(length, context.pool()));
+      } else {
+        total += (length + kReadAlignment - 1) / kReadAlignment * kReadAlignment;
+      }
+    }
+    if (total == 0 && !ranges.empty() && buffers[0] != nullptr) return buffers;
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> shared,
+                          arrow::AllocateBuffer(total, context.pool()));
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      if (buffers[i] != nullptr) continue;
+      buffers[i] =
+          arrow::SliceMutableBuffer(shared, starts[i], static_cast<int64_t>(ranges[i].length));
+    }
+    return buffers;
+  }
+
   const std::string description_;
+  const std::string identity_;
   const std::shared_ptr<Folders> folders_;
   LocalFileCache files_{kMaxOpenFiles};
   LocalSync sync_;
@@ -239,13 +281,11 @@ Status MakeRoot(const std::string& path) {
   return Status::OK();
 }
 
-Result<UniqueFd> OpenTopFolder(const std::string& path, dev_t* device) {
+Result<UniqueFd> OpenTopFolder(const std::string& path, struct stat* info) {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  struct stat info;
-  if (!fd.valid() || fstat(fd.get(), &info) != 0) {
+  if (!fd.valid() || fstat(fd.get(), info) != 0) {
     return PosixError(errno, "cannot open folder", path);
   }
-  *device = info.st_dev;
   return fd;
 }
 
@@ -265,12 +305,12 @@ Result<std::shared_ptr<ObjectStore>> OpenLocalStore(const std::string& root,
   ARROW_RETURN_NOT_OK(MakeRoot(root));
   ARROW_RETURN_NOT_OK(RefuseNetworkFileSystem(root));
   auto folders = std::make_shared<Folders>();
-  dev_t root_device = 0;
-  ARROW_ASSIGN_OR_RAISE(folders->root, OpenTopFolder(root, &root_device));
+  struct stat root_info;
+  ARROW_ASSIGN_OR_RAISE(folders->root, OpenTopFolder(root, &root_info));
   if (!options.temp_dir.empty()) {
-    dev_t temp_device = 0;
-    ARROW_ASSIGN_OR_RAISE(folders->temp_dir, OpenTopFolder(options.temp_dir, &temp_device));
-    if (temp_device != root_device) {
+    struct stat temp_info;
+    ARROW_ASSIGN_OR_RAISE(folders->temp_dir, OpenTopFolder(options.temp_dir, &temp_info));
+    if (temp_info.st_dev != root_info.st_dev) {
       return Error(
           ErrorCode::kUnsupported,
           "cannot open a store: its temporary folder is on another file system: '{}', '{}'", root,
@@ -278,7 +318,11 @@ Result<std::shared_ptr<ObjectStore>> OpenLocalStore(const std::string& root,
     }
   }
   ARROW_ASSIGN_OR_RAISE(std::string description, AbsolutePath(root));
-  return std::make_shared<LocalStore>(std::move(description), std::move(folders));
+  // Another folder that takes the path has another inode.
+  std::string identity =
+      fmt::format("file:{}:{}:{}", root_info.st_dev, root_info.st_ino, description);
+  return std::make_shared<LocalStore>(std::move(description), std::move(identity),
+                                      std::move(folders));
 }
 
 }  // namespace lake::storage

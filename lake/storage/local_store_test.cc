@@ -69,6 +69,27 @@ TEST_F(LocalStoreTest, DescriptionIsTheAbsolutePath) {
   EXPECT_EQ(store_->description(), fs::canonical(root_).string());
 }
 
+TEST_F(LocalStoreTest, ListsKeysAloneAsItListsObjects) {
+  for (const char* key : {"a/1", "a/2", "b", "a/c/3"}) ASSERT_TRUE(Put(key, "x").ok());
+  ASSERT_EQ(symlink("b", (root_ + "/a/link").c_str()), 0);
+  std::vector<std::string> keys;
+  for (const ObjectInfo& info : *ListAll(store_.get(), context_, "a/", /*keys_only=*/true)) {
+    keys.push_back(info.key);
+  }
+  EXPECT_THAT(keys, ElementsAre("a/1", "a/2", "a/c/3"));
+}
+
+TEST_F(LocalStoreTest, AnIdentityIsThatOfAFolderNotOfAPath) {
+  EXPECT_EQ((*OpenLocalStore(root_))->identity(), store_->identity());
+  const auto below = MakePrefixStore(store_, "t");
+  EXPECT_NE(below->identity(), store_->identity());
+  EXPECT_EQ(MakePrefixStore(*OpenLocalStore(root_), "t")->identity(), below->identity());
+  const std::string aside = root_ + "-aside";
+  fs::rename(root_, aside);
+  EXPECT_NE((*OpenLocalStore(root_))->identity(), store_->identity());
+  fs::remove_all(aside);
+}
+
 TEST_F(LocalStoreTest, ObjectsAreFilesUnderTheirKeys) {
   ASSERT_TRUE(Put("a/b/c", "bytes").ok());
   std::ifstream file(root_ + "/a/b/c");

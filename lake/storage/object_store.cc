@@ -6,10 +6,11 @@
 namespace lake::storage {
 
 Result<std::vector<ObjectInfo>> ListAll(ObjectStore* store, const Context& context,
-                                        const std::string& prefix) {
+                                        const std::string& prefix, bool keys_only) {
   std::vector<ObjectInfo> all;
   ListRequest request;
   request.prefix = prefix;
+  request.keys_only = keys_only;
   do {
     ARROW_ASSIGN_OR_RAISE(ListPage page, store->List(context, request));
     all.insert(all.end(), std::make_move_iterator(page.objects.begin()),

@@ -47,6 +47,9 @@ struct ListRequest {
   std::string delimiter;
   /// At most this many keys and common prefixes together. Between 1 and 1000.
   size_t max_keys = 1000;
+  /// The caller wants the keys alone: sizes and times may be 0, which spares a local store a call
+  /// for each object.
+  bool keys_only = false;
 };
 
 struct ListPage {
@@ -105,6 +108,11 @@ class ObjectStore {
   /// Where the store's keys begin, for error texts: a folder or a bucket with prefix. No secrets.
   virtual const std::string& description() const = 0;
 
+  /// Names the place where the keys begin for as long as this process runs: stores of one identity
+  /// show the same objects, so that what was read through one may be used for the other. Empty if
+  /// the store cannot say.
+  virtual std::string identity() const { return {}; }
+
   /// Reads `range`, which must lie inside the object: else kInvalidArgument.
   virtual Result<std::shared_ptr<arrow::Buffer>> Get(const Context& context, const std::string& key,
                                                      ByteRange range) = 0;
@@ -147,7 +155,7 @@ class ObjectStore {
 
 /// Calls List until the end. For listings that are known to be small.
 Result<std::vector<ObjectInfo>> ListAll(ObjectStore* store, const Context& context,
-                                        const std::string& prefix);
+                                        const std::string& prefix, bool keys_only = false);
 
 /// kInvalidArgument unless `key` is a valid key (see ObjectStore).
 Status CheckKey(std::string_view key);

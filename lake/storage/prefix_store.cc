@@ -30,6 +30,11 @@ class PrefixStore : public ObjectStore {
 
   const std::string& description() const override { return description_; }
 
+  std::string identity() const override {
+    std::string identity = inner_->identity();
+    return identity.empty() ? identity : identity + "/" + prefix_;
+  }
+
   Result<std::shared_ptr<arrow::Buffer>> Get(const Context& context, const std::string& key,
                                              ByteRange range) override {
     return inner_->Get(context, prefix_ + key, range);
