@@ -69,6 +69,34 @@ void UnpackBlock(const uint8_t* packed, unsigned width, T* values) {
 }
 
 template <std::unsigned_integral T>
+void UnpackValues(const uint8_t* packed, unsigned width, size_t from, size_t count, T* values) {
+  if (width == 0) {
+    std::memset(values, 0, count * sizeof(T));
+    return;
+  }
+  constexpr size_t kLanes = kBitpackBlock / kBits<T>;
+  const T mask = width == kBits<T> ? static_cast<T>(~T{0}) : static_cast<T>((T{1} << width) - 1);
+  for (size_t i = 0; i < count; ++i) {
+    // The order of groups is its own inverse.
+    const size_t index = from + i;
+    const size_t in_step = index % 128;
+    const size_t group = kGroupOrder[in_step / kLanes * (kLanes / 16)];
+    const size_t row = group * 8 + index / 128;
+    const size_t start = row * width;
+    const unsigned shift = start % kBits<T>;
+    const uint8_t* const low = packed + start / kBits<T> * kRowBytes + in_step % kLanes * sizeof(T);
+    T word;
+    std::memcpy(&word, low, sizeof(T));
+    T value = static_cast<T>(word >> shift);
+    if (shift + width > kBits<T>) {
+      std::memcpy(&word, low + kRowBytes, sizeof(T));
+      value |= static_cast<T>(word << (kBits<T> - shift));
+    }
+    values[i] = value & mask;
+  }
+}
+
+template <std::unsigned_integral T>
 void PackBlock(const T* values, unsigned width, uint8_t* packed) {
   std::memset(packed, 0, PackedBlockBytes(width));
   if (width == 0) return;
@@ -96,6 +124,10 @@ template void UnpackBlock(const uint8_t*, unsigned, uint8_t*);
 template void UnpackBlock(const uint8_t*, unsigned, uint16_t*);
 template void UnpackBlock(const uint8_t*, unsigned, uint32_t*);
 template void UnpackBlock(const uint8_t*, unsigned, uint64_t*);
+template void UnpackValues(const uint8_t*, unsigned, size_t, size_t, uint8_t*);
+template void UnpackValues(const uint8_t*, unsigned, size_t, size_t, uint16_t*);
+template void UnpackValues(const uint8_t*, unsigned, size_t, size_t, uint32_t*);
+template void UnpackValues(const uint8_t*, unsigned, size_t, size_t, uint64_t*);
 template void PackBlock(const uint8_t*, unsigned, uint8_t*);
 template void PackBlock(const uint16_t*, unsigned, uint8_t*);
 template void PackBlock(const uint32_t*, unsigned, uint8_t*);

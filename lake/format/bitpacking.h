@@ -19,6 +19,10 @@ constexpr size_t PackedBlockBytes(unsigned width) { return width * (kBitpackBloc
 template <std::unsigned_integral T>
 void UnpackBlock(const uint8_t* packed, unsigned width, T* values);
 
+/// Unpacks values [from, from + count) of such a block one by one, which is faster for a few.
+template <std::unsigned_integral T>
+void UnpackValues(const uint8_t* packed, unsigned width, size_t from, size_t count, T* values);
+
 /// The reverse. Bits of a value above `width` are dropped.
 template <std::unsigned_integral T>
 void PackBlock(const T* values, unsigned width, uint8_t* packed);
@@ -27,6 +31,10 @@ extern template void UnpackBlock(const uint8_t*, unsigned, uint8_t*);
 extern template void UnpackBlock(const uint8_t*, unsigned, uint16_t*);
 extern template void UnpackBlock(const uint8_t*, unsigned, uint32_t*);
 extern template void UnpackBlock(const uint8_t*, unsigned, uint64_t*);
+extern template void UnpackValues(const uint8_t*, unsigned, size_t, size_t, uint8_t*);
+extern template void UnpackValues(const uint8_t*, unsigned, size_t, size_t, uint16_t*);
+extern template void UnpackValues(const uint8_t*, unsigned, size_t, size_t, uint32_t*);
+extern template void UnpackValues(const uint8_t*, unsigned, size_t, size_t, uint64_t*);
 extern template void PackBlock(const uint8_t*, unsigned, uint8_t*);
 extern template void PackBlock(const uint16_t*, unsigned, uint8_t*);
 extern template void PackBlock(const uint32_t*, unsigned, uint8_t*);

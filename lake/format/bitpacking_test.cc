@@ -48,6 +48,10 @@ TYPED_TEST(BitpackingTest, EveryWidthUnpacksAsDefined) {
     std::vector<TypeParam> values(kBitpackBlock, TypeParam{1});
     UnpackBlock(shifted.data() + 1, width, values.data());
     ASSERT_EQ(values, UnpackByDefinition<TypeParam>(packed, width)) << "width " << width;
+    std::vector<TypeParam> singly(kBitpackBlock, TypeParam{1});
+    UnpackValues(shifted.data() + 1, width, 0, 1000, singly.data());
+    UnpackValues(shifted.data() + 1, width, 1000, 24, singly.data() + 1000);
+    ASSERT_EQ(singly, values) << "width " << width;
   }
 }
 

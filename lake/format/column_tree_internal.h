@@ -25,6 +25,8 @@ struct LeafColumn {
   std::string name;
   LeafType type;
   Nesting nesting;
+  /// It may be decoded as indices into the dictionary of its page (ColumnRequest).
+  bool keep_dictionary = false;
   /// Slots of a row in the leaf's pages: more than 1 inside a fixed-size list of structs.
   uint64_t slots_per_row = 1;
 };

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include <arrow/array/array_base.h>
+#include <arrow/array/data.h>
+#include <arrow/array/util.h>
 #include <arrow/type.h>
 #include <arrow/type_traits.h>
 
@@ -43,6 +46,15 @@ Result<PageDictionary> PageDictionary::DecodeFrom(const pb::CompressiveEncoding&
                                 static_cast<size_t>(block.bytes->size()));
     if (type.is_text && !AllUtf8(block.offsets.data(), num_items, text)) {
       return Error(ErrorCode::kCorrupt, "a string of the dictionary is not UTF-8");
+    }
+    if (type.offset_bits == 32 && num_items > 0) {
+      const int64_t size = static_cast<int64_t>((num_items + 1) * sizeof(uint32_t));
+      ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> offsets,
+                            arrow::AllocateBuffer(size, pool));
+      std::memcpy(offsets->mutable_data(), block.offsets.data(), static_cast<size_t>(size));
+      dictionary.array_ = arrow::MakeArray(
+          arrow::ArrayData::Make(type.type, static_cast<int64_t>(num_items),
+                                 {nullptr, std::move(offsets), block.bytes}, /*null_count=*/0));
     }
     return dictionary;
   }
@@ -200,8 +212,15 @@ Status PageDictionary::AppendKeys(uint32_t* indices, const uint16_t* levels, uin
   return Status::OK();
 }
 
+Status PageDictionary::AppendIndices(uint32_t* indices, const uint16_t* levels, uint64_t count,
+                                     LeafBuilder* builder) const {
+  ARROW_RETURN_NOT_OK(CheckIndices(indices, levels, count));
+  std::memcpy(builder->AppendFixed(count), indices, count * sizeof(uint32_t));
+  return Status::OK();
+}
+
 size_t PageDictionary::MemoryUse() const {
-  size_t bytes = sizeof(*this) + variable_.offsets.capacity() * sizeof(uint32_t);
+  size_t bytes = sizeof(*this) + variable_.offsets.capacity() * sizeof(uint32_t) * 2;
   if (fixed_ != nullptr) bytes += static_cast<size_t>(fixed_->capacity());
   if (variable_.bytes != nullptr) bytes += static_cast<size_t>(variable_.bytes->capacity());
   return bytes;

@@ -9,6 +9,10 @@
 #include "lake/format/block_decoder_internal.h"
 #include "lake/format/leaf_type.h"
 
+namespace arrow {
+class Array;
+}
+
 namespace lake::format {
 
 class LeafBuilder;
@@ -37,6 +41,13 @@ class PageDictionary {
   /// The bytes of value `i`. REQUIRES: i < num_items().
   std::string_view Item(uint32_t i) const;
 
+  /// Appends `indices` themselves to a builder that takes them; checked in the same way.
+  Status AppendIndices(uint32_t* indices, const uint16_t* levels, uint64_t count,
+                       LeafBuilder* builder) const;
+
+  /// The values as an Arrow array, of text and bytes with 32-bit offsets; null for others.
+  const std::shared_ptr<arrow::Array>& array() const { return array_; }
+
   size_t MemoryUse() const;
 
  private:
@@ -51,6 +62,7 @@ class PageDictionary {
   uint64_t width_ = 0;
   std::shared_ptr<arrow::Buffer> fixed_;
   VariableBlock variable_;
+  std::shared_ptr<arrow::Array> array_;
 };
 
 }  // namespace lake::format

@@ -8,12 +8,13 @@
 #include <arrow/buffer.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
+#include <arrow/util/byte_size.h>
 
 #include "lake/base/checked.h"
 #include "lake/format/column_metadata_internal.h"
 #include "lake/format/container.h"
 #include "lake/format/file.pb.h"
-#include "lake/format/lru_cache.h"
+#include "lake/format/metadata_cache.h"
 #include "lake/format/parse_message_internal.h"
 #include "lake/format/read_call_internal.h"
 #include "lake/format/schema_internal.h"
@@ -25,18 +26,43 @@ namespace {
 // Read at once from the end of a file: mostly the footer, the tables and all column metadata lie in
 // it.
 constexpr uint64_t kTailBytes = 64 << 10;
-// What a reader keeps between reads.
-constexpr size_t kMetadataCacheBytes = 16 << 20;
-constexpr size_t kStateCacheBytes = 16 << 20;
 
 std::string_view View(const arrow::Buffer& buffer) {
   return {reinterpret_cast<const char*>(buffer.data()), static_cast<size_t>(buffer.size())};
 }
 
-class FileReaderImpl : public FileReader {
+class DecodedRows : public FetchedRows {
  public:
-  explicit FileReaderImpl(FileSource source)
-      : source_(std::move(source)), metadata_(kMetadataCacheBytes), states_(kStateCacheBytes) {}
+  explicit DecodedRows(std::shared_ptr<arrow::RecordBatch> batch) : batch_(std::move(batch)) {}
+
+  uint64_t bytes() const override {
+    return static_cast<uint64_t>(arrow::util::TotalBufferSize(*batch_));
+  }
+  Result<std::shared_ptr<arrow::RecordBatch>> Decode() override { return batch_; }
+
+ private:
+  const std::shared_ptr<arrow::RecordBatch> batch_;
+};
+
+class FileReaderImpl;
+
+class FetchedRowsImpl : public FetchedRows {
+ public:
+  FetchedRowsImpl(std::shared_ptr<FileReaderImpl> reader, std::unique_ptr<ReadCall> call)
+      : reader_(std::move(reader)), call_(std::move(call)) {}
+
+  uint64_t bytes() const override { return call_->fetched_bytes(); }
+  Result<std::shared_ptr<arrow::RecordBatch>> Decode() override { return call_->Decode(); }
+
+ private:
+  // The call refers to it.
+  const std::shared_ptr<FileReaderImpl> reader_;
+  const std::unique_ptr<ReadCall> call_;
+};
+
+class FileReaderImpl : public FileReader, public std::enable_shared_from_this<FileReaderImpl> {
+ public:
+  explicit FileReaderImpl(FileSource source) : source_(std::move(source)) {}
 
   Status Load(const Context& context, std::optional<uint64_t> file_size);
 
@@ -44,12 +70,20 @@ class FileReaderImpl : public FileReader {
   uint64_t num_rows() const override { return num_rows_; }
   int num_columns() const override { return static_cast<int>(column_table_.size()); }
   uint64_t file_size() const override { return file_size_; }
+  size_t MemoryUse() const override {
+    return sizeof(*this) + column_table_.capacity() * sizeof(ByteRange) +
+           schema_.fields.size() * sizeof(Field) +
+           (tail_ == nullptr ? 0 : static_cast<size_t>(tail_->size()));
+  }
   const Schema& schema() const override { return schema_; }
 
   Result<std::vector<ColumnRequest>> AllColumns() const override;
   Result<std::shared_ptr<arrow::RecordBatch>> Read(const Context& context,
                                                    std::span<const ColumnRequest> columns,
                                                    const RowSelection& selection) override;
+  Result<std::unique_ptr<FetchedRows>> Fetch(const Context& context,
+                                             std::span<const ColumnRequest> columns,
+                                             const RowSelection& selection) override;
   Result<uint64_t> EstimateBytes(const Context& context, std::span<const ColumnRequest> columns,
                                  uint64_t count) override;
   Result<std::vector<std::shared_ptr<arrow::Buffer>>> ReadRanges(
@@ -59,6 +93,7 @@ class FileReaderImpl : public FileReader {
   // Bytes of the file, from the tail where they lie in it.
   Result<std::shared_ptr<arrow::Buffer>> GetRange(const Context& context, ByteRange range) const;
   Status ReadTail(const Context& context, bool size_is_claimed);
+  Status CheckSelection(const RowSelection& selection) const;
   Status LoadDescriptor(const Context& context, ByteRange range);
   Result<std::vector<std::shared_ptr<const ColumnMetadata>>> LoadColumns(
       const Context& context, std::span<const uint32_t> columns);
@@ -72,7 +107,7 @@ class FileReaderImpl : public FileReader {
   std::vector<ByteRange> column_table_;
   uint64_t tail_start_ = 0;
   std::shared_ptr<arrow::Buffer> tail_;
-  LruCache<ColumnMetadata> metadata_;
+  FileCache<ColumnMetadata> metadata_;
   PageStateCache states_;
   // Reads the columns of a 2.0 file, whose pages are of another kind.
   std::unique_ptr<V20Reader> v20_;
@@ -222,9 +257,7 @@ Result<std::vector<std::shared_ptr<const ColumnMetadata>>> FileReaderImpl::LoadC
   return result;
 }
 
-Result<std::shared_ptr<arrow::RecordBatch>> FileReaderImpl::Read(
-    const Context& context, std::span<const ColumnRequest> columns, const RowSelection& selection) {
-  ARROW_RETURN_NOT_OK(context.Check());
+Status FileReaderImpl::CheckSelection(const RowSelection& selection) const {
   if (!selection.empty() && selection.ranges().back().end() > num_rows_) {
     return Error(ErrorCode::kInvalidArgument, "rows up to {} of a file of {} are asked for: '{}'",
                  selection.ranges().back().end(), num_rows_, source_.key);
@@ -233,11 +266,29 @@ Result<std::shared_ptr<arrow::RecordBatch>> FileReaderImpl::Read(
     return Error(ErrorCode::kInvalidArgument, "too many rows at once are asked for: {} of '{}'",
                  selection.num_rows(), source_.key);
   }
-  if (v20_ != nullptr) return v20_->Read(context, columns, selection);
-  ReadCall call(context, source_, &states_, selection);
-  for (const ColumnRequest& request : columns) ARROW_RETURN_NOT_OK(call.AddField(request));
-  ARROW_ASSIGN_OR_RAISE(const auto metadata, LoadColumns(context, call.Columns()));
-  return call.Run(metadata);
+  return Status::OK();
+}
+
+Result<std::unique_ptr<FetchedRows>> FileReaderImpl::Fetch(const Context& context,
+                                                           std::span<const ColumnRequest> columns,
+                                                           const RowSelection& selection) {
+  ARROW_RETURN_NOT_OK(context.Check());
+  ARROW_RETURN_NOT_OK(CheckSelection(selection));
+  if (v20_ != nullptr) {
+    ARROW_ASSIGN_OR_RAISE(auto batch, v20_->Read(context, columns, selection));
+    return std::make_unique<DecodedRows>(std::move(batch));
+  }
+  auto call = std::make_unique<ReadCall>(context, source_, &states_, selection);
+  for (const ColumnRequest& request : columns) ARROW_RETURN_NOT_OK(call->AddField(request));
+  ARROW_ASSIGN_OR_RAISE(const auto metadata, LoadColumns(context, call->Columns()));
+  ARROW_RETURN_NOT_OK(call->Fetch(metadata));
+  return std::make_unique<FetchedRowsImpl>(shared_from_this(), std::move(call));
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> FileReaderImpl::Read(
+    const Context& context, std::span<const ColumnRequest> columns, const RowSelection& selection) {
+  ARROW_ASSIGN_OR_RAISE(auto rows, Fetch(context, columns, selection));
+  return rows->Decode();
 }
 
 // Bytes that a value of `page` takes in memory, in 1/256; only what the metadata tells.
@@ -330,6 +381,13 @@ Result<std::vector<std::shared_ptr<arrow::Buffer>>> FileReaderImpl::ReadRanges(
 }
 
 }  // namespace
+
+Result<std::unique_ptr<FetchedRows>> FileReader::Fetch(const Context& context,
+                                                       std::span<const ColumnRequest> columns,
+                                                       const RowSelection& selection) {
+  ARROW_ASSIGN_OR_RAISE(auto batch, Read(context, columns, selection));
+  return std::make_unique<DecodedRows>(std::move(batch));
+}
 
 Result<std::shared_ptr<FileReader>> FileReader::Open(const Context& context,
                                                      std::shared_ptr<storage::ObjectStore> store,

@@ -28,6 +28,21 @@ struct ColumnRequest {
   /// One per id in Schema::ColumnIds(field, version): the column index in the file. -1: not in this
   /// file, all null. A struct all of whose columns are missing is null itself.
   std::vector<int> columns;
+  /// A text or binary column may come as a dictionary array, indices of uint32 with the values of
+  /// the page, where all wanted rows lie in one page that has a dictionary. All reads of that page
+  /// share the values.
+  bool keep_dictionary = false;
+};
+
+/// Rows whose bytes were read and are not decoded yet. Used by one thread at a time.
+class FetchedRows {
+ public:
+  virtual ~FetchedRows() = default;
+
+  /// The bytes that were read, about.
+  virtual uint64_t bytes() const = 0;
+  /// What FileReader::Read gives. Once.
+  virtual Result<std::shared_ptr<arrow::RecordBatch>> Decode() = 0;
 };
 
 /// Reads one Lance data file of version 2.0, 2.1 or 2.2. Format facts: docs/format/file.md.
@@ -51,6 +66,10 @@ class FileReader {
   virtual int num_columns() const = 0;
   virtual uint64_t file_size() const = 0;
 
+  /// Bytes that it takes for itself, about; what it keeps of columns and pages is in the process's
+  /// MetadataCache.
+  virtual size_t MemoryUse() const { return 64 << 10; }
+
   /// The schema that the file itself carries.
   virtual const Schema& schema() const = 0;
 
@@ -65,6 +84,13 @@ class FileReader {
   virtual Result<std::shared_ptr<arrow::RecordBatch>> Read(const Context& context,
                                                            std::span<const ColumnRequest> columns,
                                                            const RowSelection& selection) = 0;
+
+  /// The part of Read that waits for storage, so that it can be done ahead; Decode of what it
+  /// returns does the rest. The rows keep the reader alive and hold a copy of `context`. A reader
+  /// that cannot tell the parts does all of it here.
+  virtual Result<std::unique_ptr<FetchedRows>> Fetch(const Context& context,
+                                                     std::span<const ColumnRequest> columns,
+                                                     const RowSelection& selection);
 
   /// An estimate of the bytes that Read takes for `count` rows of `columns`, from the page
   /// metadata.

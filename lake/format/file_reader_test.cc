@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "lake/format/column_metadata_internal.h"
+#include "lake/format/file_writer.h"
 #include "lake/format/testing/fixtures.h"
 #include "lake/storage/memory_store.h"
 #include "lake/storage/testing/recording_store.h"
@@ -220,6 +221,51 @@ TEST(FileReaderTest, BlobsAreReadByWhereTheyLie) {
          {storage::ByteRange{reader->file_size() - 10, 10}, {uint64_t{1} << 63, 1}, {0, 1 << 30}}) {
       EXPECT_EQ(CodeOf(reader->ReadRanges(Context(), std::span(&range, 1)).status()),
                 ErrorCode::kCorrupt);
+    }
+  }
+}
+
+TEST(FileReaderTest, KeepsTheDictionaryOfAPageWhereItIsAskedTo) {
+  arrow::StringBuilder builder;
+  for (int row = 0; row < 20'000; ++row) {
+    const bool null = row % 11 == 0;
+    const std::string value = "value number " + std::to_string(row % 7);
+    ASSERT_TRUE((null ? builder.AppendNull() : builder.Append(value)).ok());
+  }
+  const auto texts = builder.Finish().ValueOrDie();
+  const auto batch = arrow::RecordBatch::Make(arrow::schema({arrow::field("s", arrow::utf8())}),
+                                              texts->length(), {texts});
+  const Context context;
+  const auto store = storage::MakeMemoryStore();
+  auto writer =
+      FileWriter::Open(context, store, "f.lance", SchemaFromArrow(*batch->schema()).ValueOrDie())
+          .ValueOrDie();
+  ASSERT_TRUE(writer->Write(*batch).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+
+  const auto reader = FileReader::Open(context, store, "f.lance").ValueOrDie();
+  auto columns = reader->AllColumns().ValueOrDie();
+  EXPECT_EQ(reader->Read(context, columns, {0, 10}).ValueOrDie()->column(0)->type_id(),
+            arrow::Type::STRING);
+  columns[0].keep_dictionary = true;
+  std::shared_ptr<arrow::ArrayData> shared;
+  for (const uint64_t start : {0, 5000, 17}) {
+    const auto read = reader->Read(context, columns, {start, 3000}).ValueOrDie();
+    ASSERT_EQ(read->column(0)->type_id(), arrow::Type::DICTIONARY);
+    EXPECT_TRUE(read->schema()->field(0)->type()->Equals(*read->column(0)->type()));
+    const auto& kept = static_cast<const arrow::DictionaryArray&>(*read->column(0));
+    ASSERT_TRUE(kept.ValidateFull().ok());
+    EXPECT_EQ(kept.dictionary()->length(), 7);
+    if (shared != nullptr) {
+      EXPECT_EQ(kept.data()->dictionary, shared) << "reads of one page share it";
+    }
+    shared = kept.data()->dictionary;
+    const auto& values = static_cast<const arrow::StringArray&>(*kept.dictionary());
+    for (int64_t i = 0; i < kept.length(); ++i) {
+      const int64_t row = static_cast<int64_t>(start) + i;
+      ASSERT_EQ(kept.IsNull(i), row % 11 == 0);
+      if (kept.IsNull(i)) continue;
+      ASSERT_EQ(values.GetView(kept.GetValueIndex(i)), "value number " + std::to_string(row % 7));
     }
   }
 }

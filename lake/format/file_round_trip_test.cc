@@ -233,6 +233,22 @@ void ExpectEqual(const arrow::RecordBatch& expected, const arrow::RecordBatch& a
   }
 }
 
+// The same rows without dictionaries.
+std::shared_ptr<arrow::RecordBatch> Materialise(const arrow::RecordBatch& batch,
+                                                std::shared_ptr<arrow::Schema> schema) {
+  arrow::ArrayVector columns;
+  for (const auto& column : batch.columns()) {
+    if (column->type_id() != arrow::Type::DICTIONARY) {
+      columns.push_back(column);
+      continue;
+    }
+    const auto& encoded = static_cast<const arrow::DictionaryArray&>(*column);
+    EXPECT_TRUE(encoded.ValidateFull().ok());
+    columns.push_back(arrow::compute::Take(*encoded.dictionary(), *encoded.indices()).ValueOrDie());
+  }
+  return arrow::RecordBatch::Make(std::move(schema), batch.num_rows(), columns);
+}
+
 void RoundTrip(Random* random) {
   const Context context;
   const auto store = storage::MakeMemoryStore();
@@ -254,10 +270,15 @@ void RoundTrip(Random* random) {
 
   const auto reader = FileReader::Open(context, store, "f.lance").ValueOrDie();
   const auto columns = reader->AllColumns().ValueOrDie();
+  auto kept_columns = columns;
+  for (ColumnRequest& column : kept_columns) column.keep_dictionary = true;
   const auto read = [&](const RowSelection& selection) {
     const auto result = reader->Read(context, columns, selection);
     ASSERT_TRUE(result.ok()) << result.status();
     ExpectEqual(*Select(*batch, selection), **result);
+    const auto kept = reader->Read(context, kept_columns, selection);
+    ASSERT_TRUE(kept.ok()) << kept.status();
+    ExpectEqual(*Select(*batch, selection), *Materialise(**kept, batch->schema()));
   };
   read(RowSelection(0, reader->num_rows()));
   for (int i = 0; i < 4; ++i) read(RandomSelection(random, reader->num_rows()));

@@ -34,10 +34,20 @@ class FsstDecoder {
   /// REQUIRES: enabled().
   uint8_t* Decode(std::string_view codes, uint8_t* out) const;
 
+  /// Not an end of a value: the byte is the second half of an escape.
+  static constexpr uint32_t kInsideEscape = 0xFFFFFFFF;
+
+  /// Decodes many values that lie behind each other, as Decode does. `ends[i]` becomes the number
+  /// of bytes that the first i codes decode to, or kInsideEscape, for all i <= codes.size(). One
+  /// pass without a branch per value is several times as fast as one call for each. REQUIRES:
+  /// MaxDecodedSize(codes.size()) is below 4 GiB.
+  uint8_t* DecodeMany(std::string_view codes, uint8_t* out, uint32_t* ends) const;
+
  private:
   std::array<uint64_t, 256> symbols_{};
-  // 0 for a code that is no symbol.
   std::array<uint8_t, 256> lengths_{};
+  // Codes from here on are no symbols.
+  uint8_t num_symbols_ = 0;
   bool enabled_ = false;
 };
 

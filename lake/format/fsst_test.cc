@@ -26,6 +26,22 @@ std::string DecodeWith(const FsstDecoder& decoder, std::string_view codes) {
   return std::string(out.data(), end);
 }
 
+// The values that end before the codes `splits`, in one pass.
+std::vector<std::string> DecodeMany(const FsstDecoder& decoder, std::string_view codes,
+                                    const std::vector<size_t>& splits) {
+  std::vector<uint8_t> out(FsstDecoder::MaxDecodedSize(codes.size()) + FsstDecoder::kSlack);
+  std::vector<uint32_t> ends(codes.size() + 1);
+  if (decoder.DecodeMany(codes, out.data(), ends.data()) == nullptr) return {"<bad>"};
+  std::vector<std::string> values;
+  size_t begin = 0;
+  for (const size_t split : splits) {
+    if (ends[split] == FsstDecoder::kInsideEscape) return {"<inside>"};
+    values.emplace_back(out.data() + begin, out.data() + ends[split]);
+    begin = ends[split];
+  }
+  return values;
+}
+
 TEST(FsstDecoderTest, DecodesSymbolsAndEscapes) {
   const auto decoder = FsstDecoder::DecodeFrom(Table({"the ", "lakehous", "e"}));
   ASSERT_TRUE(decoder.ok()) << decoder.status();
@@ -40,6 +56,27 @@ TEST(FsstDecoderTest, RefusesCodesThatAreNotOfTheTable) {
   ASSERT_TRUE(decoder.ok());
   EXPECT_EQ(DecodeWith(*decoder, "\1"), "<bad>");
   EXPECT_EQ(DecodeWith(*decoder, "\xFF"), "<bad>") << "an escape with nothing behind it";
+}
+
+TEST(FsstDecoderTest, DecodesManyValuesInOnePass) {
+  const auto decoder = FsstDecoder::DecodeFrom(Table({"the ", "lakehous", "e"}));
+  ASSERT_TRUE(decoder.ok()) << decoder.status();
+  // Blocks without an escape, with one across their border, and a rest.
+  std::string codes;
+  std::vector<size_t> splits;
+  std::vector<std::string> values;
+  for (int i = 0; i < 20; ++i) {
+    const std::string value = i % 5 == 3 ? "\xFFx\2\xFF\xFF" : std::string("\0\1\2", i % 4);
+    codes += value;
+    splits.push_back(codes.size());
+    values.push_back(DecodeWith(*decoder, value));
+  }
+  EXPECT_EQ(DecodeMany(*decoder, codes, splits), values);
+  EXPECT_EQ(DecodeMany(*decoder, "", {0}), std::vector<std::string>{""});
+  EXPECT_EQ(DecodeMany(*decoder, "\2\xFFx", {2}), std::vector<std::string>{"<inside>"});
+  EXPECT_EQ(DecodeMany(*decoder, "\2\xFF", {2}), std::vector<std::string>{"<bad>"});
+  EXPECT_EQ(DecodeMany(*decoder, std::string(20, '\2') + "\3", {21}),
+            std::vector<std::string>{"<bad>"});
 }
 
 TEST(FsstDecoderTest, KnowsASwitchedOffTable) {

@@ -125,6 +125,13 @@ Status FixedFullZipDecoder::PlanData(const RangeReads& state, RangeReads* reads)
 Status FixedFullZipDecoder::Decode(const RangeReads& state, const RangeReads& data,
                                    DecodeScratch* scratch, LeafBuilder* builder) {
   const std::span<const RowRange> ranges = task_.rows.ranges();
+  if (!index_ && stride_ == value_width_ && value_width_ != 0 && ranges.size() == 1 &&
+      builder->AdoptFixed(state.GetBuffer(first_read_))) {
+    if (task_.type.kind == LeafType::Kind::kList) {
+      ARROW_RETURN_NOT_OK(builder->AppendItemsValid(ranges[0].count));
+    }
+    return task_.levels.AppendAllSame(0, ranges[0].count, builder);
+  }
   for (size_t i = 0; i < ranges.size(); ++i) {
     ARROW_RETURN_NOT_OK(
         index_ ? AppendEntries(index_->Bytes(state, data, i), ranges[i].count, scratch, builder)

@@ -118,6 +118,17 @@ void LeafBuilder::AppendBits(const uint8_t* bits, uint64_t offset, uint64_t coun
   rows_ += count;
 }
 
+bool LeafBuilder::AdoptFixed(std::shared_ptr<arrow::Buffer> values) {
+  constexpr uintptr_t kAlignment = 64;
+  if (grows_ || rows_ != 0 || values->size() != values_->size() ||
+      reinterpret_cast<uintptr_t>(values->data()) % kAlignment != 0) {
+    return false;
+  }
+  adopted_ = std::move(values);
+  rows_ = capacity_;
+  return true;
+}
+
 void LeafBuilder::AppendZeros(uint64_t count) {
   if (type_.kind == LeafType::Kind::kNothing) {
     rows_ += count;
@@ -232,7 +243,7 @@ Result<std::shared_ptr<arrow::ArrayData>> LeafBuilder::FinishList() {
   for (size_t level = 0; level <= type_.list_sizes.size(); ++level) {
     const bool is_list = level < type_.list_sizes.size();
     std::vector<std::shared_ptr<arrow::Buffer>> buffers = {validity};
-    if (!is_list) buffers.push_back(values_);
+    if (!is_list) buffers.push_back(FixedValues());
     levels.push_back(arrow::ArrayData::Make(type, static_cast<int64_t>(length), std::move(buffers),
                                             validity == nullptr ? 0 : arrow::kUnknownNullCount));
     if (!is_list) break;
@@ -244,6 +255,11 @@ Result<std::shared_ptr<arrow::ArrayData>> LeafBuilder::FinishList() {
     levels[level - 1]->child_data = {levels[level]};
   }
   return levels[0];
+}
+
+std::shared_ptr<arrow::Buffer> LeafBuilder::FixedValues() const {
+  if (adopted_ != nullptr) return adopted_;
+  return values_;
 }
 
 Result<std::shared_ptr<arrow::ArrayData>> LeafBuilder::FinishParts() {
@@ -282,7 +298,7 @@ Result<std::shared_ptr<arrow::ArrayData>> LeafBuilder::Finish() {
                                     nulls);
     }
     case LeafType::Kind::kFixed:
-      return arrow::ArrayData::Make(type_.type, length, {validity_.buffer(), values_}, nulls);
+      return arrow::ArrayData::Make(type_.type, length, {validity_.buffer(), FixedValues()}, nulls);
     case LeafType::Kind::kDictionary: {
       auto keys = arrow::ArrayData::Make(type_.type, length, {validity_.buffer(), values_}, nulls);
       ARROW_ASSIGN_OR_RAISE(keys->dictionary, dictionary_->Finish());

@@ -52,11 +52,18 @@ class LeafBuilder {
   /// around the leaf.
   Status ReserveValues(uint64_t count);
 
+  /// True if the column is of indices into a page's dictionary (uint32) instead of its values.
+  bool takes_indices() const { return takes_indices_; }
+  void set_takes_indices(bool takes_indices) { takes_indices_ = takes_indices; }
+
   /// Fixed width: room for `count` more values of whole bytes; the caller fills all of it.
   /// REQUIRES: a kind of fixed width, value_bits % 8 == 0, room for `count` values.
   uint8_t* AppendFixed(uint64_t count);
   /// Fixed width of any number of bits: `count` values from bit `offset` of `bits`.
   void AppendBits(const uint8_t* bits, uint64_t offset, uint64_t count);
+  /// Takes `values` as the values of all rows instead of copying them, if they can be: nothing was
+  /// appended yet, and they are exactly those of capacity() rows. REQUIRES: as AppendFixed.
+  bool AdoptFixed(std::shared_ptr<arrow::Buffer> values);
   /// `count` values of zero bits, or of zero length.
   void AppendZeros(uint64_t count);
   /// `count` times the same value of value_bits bits.
@@ -93,6 +100,7 @@ class LeafBuilder {
   Result<std::shared_ptr<arrow::ArrayData>> Finish();
 
  private:
+  std::shared_ptr<arrow::Buffer> FixedValues() const;
   Result<std::shared_ptr<arrow::ArrayData>> FinishList();
   Result<std::shared_ptr<arrow::ArrayData>> FinishParts();
 
@@ -101,8 +109,11 @@ class LeafBuilder {
   bool grows_ = false;
   uint64_t capacity_ = 0;
   uint64_t rows_ = 0;
+  bool takes_indices_ = false;
   // Values of fixed width, or offsets.
   std::shared_ptr<arrow::ResizableBuffer> values_;
+  // In place of values_.
+  std::shared_ptr<arrow::Buffer> adopted_;
   std::shared_ptr<arrow::ResizableBuffer> variable_;
   uint64_t variable_size_ = 0;
   ValidityBuilder validity_;

@@ -39,6 +39,9 @@ class MiniBlockDecoder : public PageDecoder {
   Status Decode(const RangeReads& state, const RangeReads& data, DecodeScratch* scratch,
                 LeafBuilder* builder) override;
   std::shared_ptr<const PageState> state() const override { return state_; }
+  std::shared_ptr<arrow::Array> dictionary() const override {
+    return state_->dictionary ? state_->dictionary->array() : nullptr;
+  }
 
  private:
   // Chunk `index`, whose bytes start at `offset` of the buffer that was read under `number`.
@@ -367,6 +370,11 @@ Status MiniBlockDecoder::AppendDictionary(std::span<const std::string_view> buff
     const uint64_t skip = range.start - from;
     const uint16_t* const own_levels =
         levels.levels == nullptr ? nullptr : levels.levels + (range.start - levels.first);
+    if (builder->takes_indices()) {
+      ARROW_RETURN_NOT_OK(
+          state_->dictionary->AppendIndices(indices + skip, own_levels, range.count, builder));
+      continue;
+    }
     ARROW_RETURN_NOT_OK(
         dictionary_numbers_ == nullptr
             ? state_->dictionary->Append(indices + skip, own_levels, range.count, builder)

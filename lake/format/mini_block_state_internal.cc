@@ -95,6 +95,7 @@ std::vector<size_t> MiniBlockState::ChunksOf(std::span<const RowRange> rows) con
   const std::vector<uint64_t>& ends = has_lists() ? rows_ended : value_start;
   std::vector<size_t> chunks;
   for (const RowRange& range : rows) {
+    if (!chunks.empty() && !has_lists() && range.end() <= ends[chunks.back() + 1]) continue;
     // The first chunk in which `range.start` or a later row ends holds it; a row may begin earlier.
     size_t chunk = static_cast<size_t>(std::upper_bound(ends.begin() + 1, ends.end(), range.start) -
                                        ends.begin() - 1);

@@ -15,6 +15,10 @@ namespace lake::format {
 namespace {
 
 constexpr uint64_t kMaxDecompressedChunk = 64 << 20;
+// So few packed values are unpacked one by one.
+constexpr uint64_t kFewValues = 16;
+// Codes that are decoded at once; the ends of all of them are in memory then.
+constexpr uint64_t kMaxCodesAtOnce = 1 << 18;
 
 const uint8_t* Bytes(std::string_view view) {
   return reinterpret_cast<const uint8_t*>(view.data());
@@ -50,6 +54,10 @@ Status DecodeBitpacked(std::string_view buffer, uint64_t total, uint64_t from, u
   const uint8_t* const packed = Bytes(buffer) + sizeof(T);
   if (count == kBitpackBlock) {
     UnpackBlock(packed, static_cast<unsigned>(width), reinterpret_cast<T*>(out));
+    return Status::OK();
+  }
+  if (count <= kFewValues) {
+    UnpackValues(packed, static_cast<unsigned>(width), from, count, reinterpret_cast<T*>(out));
     return Status::OK();
   }
   T values[kBitpackBlock];
@@ -95,6 +103,21 @@ Status DecodeSplit(std::string_view buffer, uint64_t total, uint64_t from, uint6
     }
   }
   return Status::OK();
+}
+
+// Appends `ranges` of words of which the first is value `from`.
+template <typename Word>
+void PickWords(const uint8_t* words, uint64_t from, std::span<const RowRange> ranges,
+               LeafBuilder* builder) {
+  for (const RowRange& range : ranges) {
+    const uint8_t* const in = words + (range.start - from) * sizeof(Word);
+    uint8_t* const out = builder->AppendFixed(range.count);
+    if (range.count == 1) {
+      std::memcpy(out, in, sizeof(Word));
+    } else {
+      std::memcpy(out, in, range.count * sizeof(Word));
+    }
+  }
 }
 
 }  // namespace
@@ -326,15 +349,31 @@ Status MiniBlockValues::AppendFixed(std::span<const std::string_view> buffers, u
     return DecodeWords(buffers, total, ranges[0].start, ranges[0].count,
                        builder->AppendFixed(ranges[0].count));
   }
+  if (ranges.size() <= kFewValues && codec_ == Codec::kBitpacked) {
+    for (const RowRange& range : ranges) {
+      ARROW_RETURN_NOT_OK(
+          DecodeWords(buffers, total, range.start, range.count, builder->AppendFixed(range.count)));
+    }
+    return Status::OK();
+  }
   // The whole span is decoded once; the ranges are picked from it.
   const uint64_t width = type_.item_bits / 8;
   const uint64_t from = ranges.front().start;
   const uint64_t count = ranges.back().end() - from;
   scratch->words.resize(count * width);
   ARROW_RETURN_NOT_OK(DecodeWords(buffers, total, from, count, scratch->words.data()));
-  for (const RowRange& range : ranges) {
-    std::memcpy(builder->AppendFixed(range.count),
-                scratch->words.data() + (range.start - from) * width, range.count * width);
+  switch (width) {
+    case 4:
+      PickWords<uint32_t>(scratch->words.data(), from, ranges, builder);
+      break;
+    case 8:
+      PickWords<uint64_t>(scratch->words.data(), from, ranges, builder);
+      break;
+    default:
+      for (const RowRange& range : ranges) {
+        std::memcpy(builder->AppendFixed(range.count),
+                    scratch->words.data() + (range.start - from) * width, range.count * width);
+      }
   }
   return Status::OK();
 }
@@ -342,7 +381,8 @@ Status MiniBlockValues::AppendFixed(std::span<const std::string_view> buffers, u
 // total + 1 offsets from the buffer's start, then the bytes.
 template <typename Stored, typename Offset>
 Status MiniBlockValues::AppendVariable(std::string_view buffer, uint64_t total,
-                                       const RowRange& range, LeafBuilder* builder) const {
+                                       const RowRange& range, DecodeScratch* scratch,
+                                       LeafBuilder* builder) const {
   const uint64_t table = (total + 1) * sizeof(Stored);
   if (buffer.size() < table) return TooShort("Variable", buffer.size(), total);
   const char* const stored = buffer.data() + range.start * sizeof(Stored);
@@ -374,15 +414,31 @@ Status MiniBlockValues::AppendVariable(std::string_view buffer, uint64_t total,
   Offset* const ends = builder->NextEnds<Offset>();
   uint8_t* const start = builder->variable_end();
   uint8_t* out = start;
-  uint64_t from = first;
-  for (uint64_t i = 0; i < range.count; ++i) {
-    const uint64_t to = LoadLittle<Stored>(stored + (i + 1) * sizeof(Stored));
-    out = fsst_.Decode(buffer.substr(from, to - from), out);
-    if (out == nullptr) {
-      return Error(ErrorCode::kCorrupt, "FSST codes are not of the page's symbol table");
+  bool known = true;
+  if (last - first > kMaxCodesAtOnce) {
+    uint64_t from = first;
+    for (uint64_t i = 0; known && i < range.count; ++i) {
+      const uint64_t to = LoadLittle<Stored>(stored + (i + 1) * sizeof(Stored));
+      uint8_t* const decoded = fsst_.Decode(buffer.substr(from, to - from), out);
+      known = decoded != nullptr;
+      out = known ? decoded : out;
+      from = to;
+      ends[i] = static_cast<Offset>(base + static_cast<uint64_t>(out - start));
     }
-    from = to;
-    ends[i] = static_cast<Offset>(base + static_cast<uint64_t>(out - start));
+  } else {
+    scratch->ends.resize(last - first + 1);
+    const uint32_t* const decoded_ends = scratch->ends.data();
+    out = fsst_.DecodeMany(buffer.substr(first, last - first), start, scratch->ends.data());
+    known = out != nullptr;
+    for (uint64_t i = 0; known && i < range.count; ++i) {
+      const uint64_t to = LoadLittle<Stored>(stored + (i + 1) * sizeof(Stored));
+      const uint32_t decoded = decoded_ends[to - first];
+      known = decoded != FsstDecoder::kInsideEscape;
+      ends[i] = static_cast<Offset>(base + decoded);
+    }
+  }
+  if (!known) {
+    return Error(ErrorCode::kCorrupt, "FSST codes are not of the page's symbol table");
   }
   builder->CommitVariable(range.count, base + static_cast<uint64_t>(out - start));
   return Status::OK();
@@ -449,10 +505,11 @@ Status MiniBlockValues::Append(std::span<const std::string_view> buffers, uint64
     const bool wide = type_.offset_bits == 64;
     ARROW_RETURN_NOT_OK(
         stored_offset_bits_ == 32
-            ? (wide ? AppendVariable<uint32_t, int64_t>(buffers[0], total, range, builder)
-                    : AppendVariable<uint32_t, int32_t>(buffers[0], total, range, builder))
-            : (wide ? AppendVariable<uint64_t, int64_t>(buffers[0], total, range, builder)
-                    : AppendVariable<uint64_t, int32_t>(buffers[0], total, range, builder)));
+            ? (wide ? AppendVariable<uint32_t, int64_t>(buffers[0], total, range, scratch, builder)
+                    : AppendVariable<uint32_t, int32_t>(buffers[0], total, range, scratch, builder))
+            : (wide ? AppendVariable<uint64_t, int64_t>(buffers[0], total, range, scratch, builder)
+                    : AppendVariable<uint64_t, int32_t>(buffers[0], total, range, scratch,
+                                                        builder)));
   }
   return Status::OK();
 }

@@ -69,7 +69,7 @@ class MiniBlockValues {
                      LeafBuilder* builder) const;
   template <typename Stored, typename Offset>
   Status AppendVariable(std::string_view buffer, uint64_t total, const RowRange& range,
-                        LeafBuilder* builder) const;
+                        DecodeScratch* scratch, LeafBuilder* builder) const;
 
   LeafType type_;
   Codec codec_ = Codec::kFlat;

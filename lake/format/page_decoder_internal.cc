@@ -8,6 +8,7 @@ namespace lake::format {
 
 size_t RangeReads::Add(ByteRange range) {
   ranges_.push_back(range);
+  num_bytes_ += range.length;
   return ranges_.size() - 1;
 }
 

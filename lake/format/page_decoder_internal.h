@@ -15,6 +15,10 @@
 #include "lake/format/row_selection.h"
 #include "lake/storage/object_store.h"
 
+namespace arrow {
+class Array;
+}
+
 namespace lake::format {
 
 /// Byte ranges of one file, gathered from many pages so that one request reads them all.
@@ -26,9 +30,14 @@ class RangeReads {
   Status Fetch(const Context& context, storage::ObjectStore* store, const std::string& key);
   /// REQUIRES: Fetch succeeded after Add.
   std::string_view Get(size_t number) const;
+  /// The same, to be kept beyond this object.
+  const std::shared_ptr<arrow::Buffer>& GetBuffer(size_t number) const { return buffers_[number]; }
+  /// Of all that was added.
+  uint64_t num_bytes() const { return num_bytes_; }
 
  private:
   std::vector<ByteRange> ranges_;
+  uint64_t num_bytes_ = 0;
   std::vector<std::shared_ptr<arrow::Buffer>> buffers_;
 };
 
@@ -54,6 +63,7 @@ struct DecodeScratch {
   std::vector<uint16_t> repetition;
   std::vector<uint16_t> visible;
   std::vector<uint32_t> indices;
+  std::vector<uint32_t> ends;
   std::vector<uint8_t> words;
   std::vector<uint8_t> decompressed;
   std::vector<RowRange> ranges;
@@ -91,6 +101,10 @@ class PageDecoder {
                         LeafBuilder* builder) = 0;
   /// What is worth keeping for later reads, after PlanData; null if nothing is.
   virtual std::shared_ptr<const PageState> state() const { return nullptr; }
+  /// The values of a page of text or bytes with a dictionary, after PlanData, if Decode can append
+  /// indices into it to a builder that takes them; else null. The same array for each read of the
+  /// page while its state is kept.
+  virtual std::shared_ptr<arrow::Array> dictionary() const { return nullptr; }
 };
 
 /// Makes the decoder for the layout of `task.page`; kUnsupported, by name, for a layout that is not

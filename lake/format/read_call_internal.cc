@@ -29,6 +29,10 @@ Status ReadCall::AddField(const ColumnRequest& request) {
                        fmt::format("Lance {} file '{}'", source_.version.ToString(), source_.key));
   }
   outputs_.push_back(*std::move(tree));
+  const arrow::Type::type type = outputs_.back().field()->type()->id();
+  if (request.keep_dictionary && (type == arrow::Type::STRING || type == arrow::Type::BINARY)) {
+    leaves_.back().keep_dictionary = leaves_.back().nesting.layers.empty();
+  }
   return Status::OK();
 }
 
@@ -75,6 +79,10 @@ Status ReadCall::PlanLeaf(const std::shared_ptr<const ColumnMetadata>& metadata,
   }
   const RowSelection wanted = Widen(selection_, leaf.slots_per_row);
   for (const RowRange& range : wanted.ranges()) {
+    if (!planned.empty()) {
+      const PageMetadata& last = pages[planned.back().index];
+      if (range.end() <= last.first_row + last.num_rows) continue;
+    }
     size_t index = static_cast<size_t>(std::upper_bound(pages.begin(), pages.end(), range.start,
                                                         [](uint64_t row, const PageMetadata& p) {
                                                           return row < p.first_row + p.num_rows;
@@ -97,10 +105,7 @@ Status ReadCall::PlanLeaf(const std::shared_ptr<const ColumnMetadata>& metadata,
       task.page = &page;
       task.type = leaf.type;
       task.pool = context_.pool();
-      const RowSelection rows = wanted.Slice(page.first_row, page.num_rows);
-      for (const RowRange& part : rows.ranges()) {
-        task.rows.Append(part.start - page.first_row, part.count);
-      }
+      task.rows = wanted.Slice(page.first_row, page.num_rows, page.first_row);
       auto read = MakePageDecoder(std::move(task), leaf.nesting);
       if (!read.ok()) return WithContext(read.status(), Place(leaf, index));
       const uint64_t key = uint64_t{static_cast<uint32_t>(leaf.column)} << 32 | index;
@@ -117,18 +122,31 @@ Result<DecodedLeaf> ReadCall::DecodeLeaf(size_t number) {
   const LeafColumn& leaf = leaves_[number];
   const auto slots = CheckedMul(selection_.num_rows(), leaf.slots_per_row);
   if (!slots) return Error(ErrorCode::kInvalidArgument, "too many rows at once");
+  std::shared_ptr<arrow::Array> dictionary;
+  LeafType type = leaf.type;
+  if (leaf.keep_dictionary && pages_[number].size() == 1) {
+    dictionary = pages_[number][0].read->dictionary();
+    if (dictionary != nullptr) {
+      ARROW_ASSIGN_OR_RAISE(type, LeafType::From(arrow::uint32()));
+    }
+  }
   ARROW_ASSIGN_OR_RAISE(LeafBuilder builder,
-                        LeafBuilder::Make(leaf.type, leaf.nesting, *slots, context_.pool()));
+                        LeafBuilder::Make(type, leaf.nesting, *slots, context_.pool()));
+  builder.set_takes_indices(dictionary != nullptr);
   DecodeScratch scratch;
   ARROW_RETURN_NOT_OK(ForEachPage(number, [&](PageEntry* page) {
     ARROW_RETURN_NOT_OK(context_.Check());
     return page->read->Decode(state_reads_, data_reads_, &scratch, &builder);
   }));
-  return DecodedLeaf::From(&builder);
+  ARROW_ASSIGN_OR_RAISE(DecodedLeaf decoded, DecodedLeaf::From(&builder));
+  if (dictionary != nullptr) {
+    decoded.values->type = arrow::dictionary(arrow::uint32(), leaf.type.type);
+    decoded.values->dictionary = dictionary->data();
+  }
+  return decoded;
 }
 
-Result<std::shared_ptr<arrow::RecordBatch>> ReadCall::Run(
-    std::span<const std::shared_ptr<const ColumnMetadata>> metadata) {
+Status ReadCall::Fetch(std::span<const std::shared_ptr<const ColumnMetadata>> metadata) {
   pages_.resize(leaves_.size());
   size_t next = 0;
   for (size_t i = 0; i < leaves_.size(); ++i) {
@@ -145,8 +163,10 @@ Result<std::shared_ptr<arrow::RecordBatch>> ReadCall::Run(
       return Status::OK();
     }));
   }
-  ARROW_RETURN_NOT_OK(data_reads_.Fetch(context_, source_.store.get(), source_.key));
+  return data_reads_.Fetch(context_, source_.store.get(), source_.key);
+}
 
+Result<std::shared_ptr<arrow::RecordBatch>> ReadCall::Decode() {
   std::vector<DecodedLeaf> decoded(leaves_.size());
   for (size_t i = 0; i < leaves_.size(); ++i) {
     if (leaves_[i].column < 0) continue;
@@ -160,7 +180,9 @@ Result<std::shared_ptr<arrow::RecordBatch>> ReadCall::Run(
       return WithContext(array.status(), fmt::format("Lance {} file '{}'",
                                                      source_.version.ToString(), source_.key));
     }
-    fields.push_back(output.field());
+    fields.push_back((*array)->type_id() == arrow::Type::DICTIONARY
+                         ? output.field()->WithType((*array)->type())
+                         : output.field());
     arrays.push_back(*std::move(array));
   }
   return arrow::RecordBatch::Make(arrow::schema(std::move(fields)),

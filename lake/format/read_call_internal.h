@@ -10,7 +10,7 @@
 #include "lake/format/column_metadata_internal.h"
 #include "lake/format/column_tree_internal.h"
 #include "lake/format/file_reader.h"
-#include "lake/format/lru_cache.h"
+#include "lake/format/metadata_cache.h"
 #include "lake/format/page_decoder_internal.h"
 #include "lake/storage/object_store.h"
 
@@ -24,16 +24,16 @@ struct FileSource {
 };
 
 /// What the pages of a file have in memory between reads, by column and page.
-using PageStateCache = LruCache<PageState>;
+using PageStateCache = FileCache<PageState>;
 
-/// One call of FileReader::Read: the wanted fields, their leaves, and the pages these are read
-/// from. All pages share two rounds of requests: what must be known to locate the rows, then the
-/// rows. Used by one thread, once.
+/// One call of FileReader::Read or Fetch: the wanted fields, their leaves, and the pages these are
+/// read from. All pages share two rounds of requests: what must be known to locate the rows, then
+/// the rows. Used by one thread at a time, once.
 class ReadCall {
  public:
   ReadCall(const Context& context, const FileSource& source, PageStateCache* states,
-           const RowSelection& selection)
-      : context_(context), source_(source), states_(states), selection_(selection) {}
+           RowSelection selection)
+      : context_(context), source_(source), states_(states), selection_(std::move(selection)) {}
 
   /// Adds a field of the output. kInvalidArgument if the request does not have one column for each
   /// leaf; kUnsupported, by name, for a type that is not read.
@@ -45,9 +45,12 @@ class ReadCall {
   /// The leaves in Columns().
   std::vector<const LeafColumn*> PresentLeaves() const;
 
-  /// Decodes the rows of all fields. `metadata` goes with Columns().
-  Result<std::shared_ptr<arrow::RecordBatch>> Run(
-      std::span<const std::shared_ptr<const ColumnMetadata>> metadata);
+  /// Reads what the rows of all fields lie in. `metadata` goes with Columns().
+  Status Fetch(std::span<const std::shared_ptr<const ColumnMetadata>> metadata);
+  /// The bytes that Fetch read.
+  uint64_t fetched_bytes() const { return state_reads_.num_bytes() + data_reads_.num_bytes(); }
+  /// Decodes the rows of all fields. REQUIRES: Fetch succeeded.
+  Result<std::shared_ptr<arrow::RecordBatch>> Decode();
 
  private:
   struct PageEntry {
@@ -63,10 +66,10 @@ class ReadCall {
   Status ForEachPage(size_t leaf, Step step);
   std::string Place(const LeafColumn& leaf, size_t page) const;
 
-  const Context& context_;
+  const Context context_;
   const FileSource& source_;
   PageStateCache* const states_;
-  const RowSelection& selection_;
+  const RowSelection selection_;
   std::vector<ColumnTree> outputs_;
   std::vector<LeafColumn> leaves_;
   // The wanted pages of each leaf.

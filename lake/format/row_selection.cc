@@ -22,15 +22,21 @@ void RowSelection::Append(uint64_t start, uint64_t count) {
   }
 }
 
-RowSelection RowSelection::Slice(uint64_t start, uint64_t count) const {
+RowSelection RowSelection::Slice(uint64_t start, uint64_t count, uint64_t base) const {
   RowSelection slice;
   const uint64_t end = start + count;
+  if (base == 0 && !ranges_.empty() && start <= ranges_.front().start &&
+      ranges_.back().end() <= end) {
+    return *this;
+  }
   auto range = std::lower_bound(ranges_.begin(), ranges_.end(), start,
                                 [](const RowRange& r, uint64_t row) { return r.end() <= row; });
   for (; range != ranges_.end() && range->start < end; ++range) {
     const uint64_t first = std::max(range->start, start);
     const uint64_t last = std::min(range->end(), end);
-    slice.Append(first, last - first);
+    // Ranges do not touch, so that there is nothing to merge.
+    slice.ranges_.push_back({first - base, last - first});
+    slice.num_rows_ += last - first;
   }
   return slice;
 }

@@ -34,8 +34,9 @@ class RowSelection {
   uint64_t num_rows() const { return num_rows_; }
   bool empty() const { return num_rows_ == 0; }
 
-  /// The part of this selection inside [start, start + count), in the same row numbers.
-  RowSelection Slice(uint64_t start, uint64_t count) const;
+  /// The part of this selection inside [start, start + count), in row numbers that count from
+  /// `base`. REQUIRES: base <= start.
+  RowSelection Slice(uint64_t start, uint64_t count, uint64_t base = 0) const;
 
  private:
   std::vector<RowRange> ranges_;

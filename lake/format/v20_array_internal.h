@@ -8,7 +8,7 @@
 
 #include "lake/base/error.h"
 #include "lake/format/array_encodings.pb.h"
-#include "lake/format/lru_cache.h"
+#include "lake/format/metadata_cache.h"
 #include "lake/format/page_decoder_internal.h"
 #include "lake/format/row_selection.h"
 #include "lake/format/v20_column_internal.h"
@@ -16,7 +16,7 @@
 namespace lake::format {
 
 /// Decoded dictionaries, kept between reads, by page.
-using V20DictionaryCache = LruCache<arrow::ArrayData>;
+using V20DictionaryCache = FileCache<arrow::ArrayData>;
 
 /// What the decoders of one page of a 2.0 file share. A plain value; what it points to outlives the
 /// decoders.

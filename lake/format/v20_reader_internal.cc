@@ -12,8 +12,6 @@
 namespace lake::format {
 namespace {
 
-constexpr size_t kMetadataCacheBytes = 16 << 20;
-constexpr size_t kDictionaryCacheBytes = 16 << 20;
 constexpr uint64_t kMostBytes = uint64_t{1} << 60;
 
 std::string_view View(const arrow::Buffer& buffer) {
@@ -55,9 +53,7 @@ V20Reader::V20Reader(FileSource source, std::vector<ByteRange> column_table, uin
       data_end_(data_end),
       num_rows_(num_rows),
       tail_(std::move(tail)),
-      tail_start_(tail_start),
-      metadata_(kMetadataCacheBytes),
-      dictionaries_(kDictionaryCacheBytes) {}
+      tail_start_(tail_start) {}
 
 Result<std::vector<std::shared_ptr<const V20Column>>> V20Reader::LoadColumns(
     const Context& context, std::span<const uint32_t> columns) {

@@ -11,7 +11,7 @@
 #include "lake/base/context.h"
 #include "lake/format/container.h"
 #include "lake/format/file_reader.h"
-#include "lake/format/lru_cache.h"
+#include "lake/format/metadata_cache.h"
 #include "lake/format/read_call_internal.h"
 #include "lake/format/v20_array_internal.h"
 #include "lake/format/v20_column_internal.h"
@@ -45,7 +45,7 @@ class V20Reader {
   const uint64_t num_rows_;
   const std::shared_ptr<arrow::Buffer> tail_;
   const uint64_t tail_start_;
-  LruCache<V20Column> metadata_;
+  FileCache<V20Column> metadata_;
   V20DictionaryCache dictionaries_;
 };
 

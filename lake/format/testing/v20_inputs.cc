@@ -60,7 +60,7 @@ struct Page {
   V20Column column;
   std::shared_ptr<storage::ObjectStore> store;
   std::unique_ptr<arrow::MemoryPool> pool = MakeCappedPool(kMemoryCap);
-  V20DictionaryCache dictionaries{1 << 20};
+  V20DictionaryCache dictionaries;
 
   V20PageContext Context() {
     return {&column, &column.pages[0], pool.get(), &dictionaries, 0, false};
