@@ -7,6 +7,7 @@
 #include <arrow/buffer.h>
 
 #include "lake/base/crash_point.h"
+#include "lake/table/commit_queue_internal.h"
 #include "lake/table/conflict_internal.h"
 #include "lake/table/dataset_impl.h"
 #include "lake/table/foreign_sync.h"
@@ -530,6 +531,7 @@ void Committer::RemoveFiles() {
 
 Result<CommitResult> Commit(const Context& context, std::shared_ptr<storage::ObjectStore> store,
                             const Transaction& transaction, const CommitOptions& options) {
+  const CommitTurn turn(store->identity());
   return Committer(context, std::move(store), transaction, options).Run();
 }
 

@@ -50,7 +50,7 @@ Result<std::shared_ptr<const Manifest>> OpenManifest(const Context& context,
     return Error(ErrorCode::kNotFound, "table has no such version; it has {} to {}: {}: version {}",
                  list.versions.front(), list.newest(), store->description(), version);
   }
-  return ReadManifest(context, store, version, list.naming);
+  return ReadManifestCached(context, store, version, list.naming);
 }
 
 }  // namespace

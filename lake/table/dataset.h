@@ -49,6 +49,12 @@ struct VersionInfo {
 /// The address of a row: fragment id in the high 32 bits, physical row in the low ones.
 using RowAddress = uint64_t;
 
+enum class Prefetch {
+  kAuto,  ///< Where reads turn out to wait for storage.
+  kAlways,
+  kNever,
+};
+
 /// What a scan reads. Column names are top-level names, compared byte for byte.
 struct ScanOptions {
   /// Output columns in this order; nothing means all. Besides the table's own: `_rowid`, `_rowaddr`
@@ -64,6 +70,12 @@ struct ScanOptions {
   bool with_row_address = false;
   /// Rows of a morsel at most; a morsel never spans fragments.
   uint64_t morsel_rows = 128 * 1024;
+  /// Columns of text and bytes that are not in the filter may come as dictionary arrays, where the
+  /// file has a dictionary: their batches' schemas say so. Indices are uint32; batches with the
+  /// same values share them.
+  bool keep_dictionaries = false;
+  /// If the bytes of the next morsels are read while one is decoded.
+  Prefetch prefetch = Prefetch::kAuto;
 };
 
 /// One version of a Lance table in a folder of a store. Immutable and thread-safe.
@@ -118,10 +130,13 @@ class Scanner {
   virtual size_t num_morsels() const = 0;
   /// Physical rows of a morsel before the filter.
   virtual uint64_t morsel_rows(size_t morsel) const = 0;
+  /// About the bytes that a batch takes.
+  virtual uint64_t morsel_bytes() const = 0;
 
   /// Reads, filters and projects morsel number `morsel`. Returns no batch (null) when the limit was
   /// reached by others. Rows are in physical order. The filter's columns are read first, the other
-  /// columns only for surviving rows.
+  /// columns only for surviving rows. Morsels are best read in ascending order: what comes next may
+  /// be read ahead, a bounded number of bytes of it.
   virtual Result<std::shared_ptr<arrow::RecordBatch>> Read(const Context& context,
                                                            size_t morsel) = 0;
 };

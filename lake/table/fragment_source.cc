@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include <arrow/array/array_base.h>
 #include <arrow/array/util.h>
 #include <arrow/buffer.h>
 #include <arrow/record_batch.h>
@@ -11,6 +12,7 @@
 #include "lake/table/column_parts.h"
 #include "lake/table/deletion_file.h"
 #include "lake/table/manifest_internal.h"
+#include "lake/table/table_cache.h"
 
 namespace lake::table {
 
@@ -53,23 +55,18 @@ Status CheckOneFile(const Fragment& fragment, std::span<const FileColumns> files
   return Status::OK();
 }
 
-/// What to read from one file, and where its columns go in the output.
-struct FileRequest {
-  std::vector<format::ColumnRequest> columns;
-  std::vector<size_t> outputs;
-};
-
 /// Sorts `fields` by the files that hold them, or parts of them. Those that no file holds are in no
 /// request.
-Result<std::vector<FileRequest>> PlanRead(const Fragment& fragment,
-                                          std::span<const format::Field* const> fields) {
+Result<std::vector<FileColumnsRequest>> PlanRead(const Fragment& fragment,
+                                                 std::span<const format::Field* const> fields,
+                                                 bool keep_dictionaries) {
   ARROW_ASSIGN_OR_RAISE(const std::vector<FileColumns> files, FindColumns(fragment));
-  std::vector<FileRequest> requests(fragment.files.size());
+  std::vector<FileColumnsRequest> requests(fragment.files.size());
   for (size_t i = 0; i < fields.size(); ++i) {
     ARROW_RETURN_NOT_OK(CheckOneFile(fragment, files, *fields[i]));
     bool found = false;
     for (size_t file = 0; file < files.size(); ++file) {
-      format::ColumnRequest request{*fields[i], {}};
+      format::ColumnRequest request{*fields[i], {}, keep_dictionaries};
       bool holds = false;
       for (const int32_t id : format::Schema::ColumnIds(*fields[i], fragment.files[file].version)) {
         const auto column = files[file].find(id);
@@ -128,9 +125,26 @@ Result<std::shared_ptr<format::FileReader>> FragmentSource::Open(const Context& 
   if (slot->reader == nullptr) {
     std::optional<uint64_t> size;
     if (file.size_bytes != 0) size = file.size_bytes;
+    const std::string identity = place.store->identity();
+    // What a call with memory of its own allocates must not outlive that memory.
+    const bool shared = size && !identity.empty() && context.memory_pool == nullptr;
+    if (shared) slot->reader = TableCache::Process()->FindReader(identity, key, *size);
+    if (slot->reader != nullptr) return slot->reader;
     ARROW_ASSIGN_OR_RAISE(slot->reader, format::FileReader::Open(context, place.store, key, size));
+    if (shared) TableCache::Process()->PutReader(identity, key, *size, slot->reader);
   }
   return slot->reader;
+}
+
+bool FragmentSource::HasField(const Fragment& fragment, const format::Field& field) {
+  for (const int32_t id : format::Schema::LeafIds(field)) {
+    for (const DataFile& file : fragment.files) {
+      for (size_t i = 0; i < file.field_ids.size(); ++i) {
+        if (file.field_ids[i] == id && file.column_indices[i] >= 0) return true;
+      }
+    }
+  }
+  return false;
 }
 
 Result<uint64_t> FragmentSource::PhysicalRows(const Context& context, const Fragment& fragment) {
@@ -162,14 +176,17 @@ Result<std::shared_ptr<const DeletionVector>> FragmentSource::LoadDeletions(
   return std::make_shared<const DeletionVector>(std::move(vector));
 }
 
-Result<std::shared_ptr<arrow::RecordBatch>> FragmentSource::Read(
+Result<std::unique_ptr<FetchedFragment>> FragmentSource::Fetch(
     const Context& context, const Fragment& fragment, std::span<const format::Field* const> fields,
-    const format::RowSelection& rows) {
-  ARROW_ASSIGN_OR_RAISE(std::vector<FileRequest> requests, PlanRead(fragment, fields));
+    const format::RowSelection& rows, bool keep_dictionaries) {
+  ARROW_ASSIGN_OR_RAISE(std::vector<FileColumnsRequest> requests,
+                        PlanRead(fragment, fields, keep_dictionaries));
   ARROW_ASSIGN_OR_RAISE(uint64_t physical_rows, PhysicalRows(context, fragment));
-  std::vector<std::vector<ColumnPart>> parts(fields.size());
+  auto fetched = std::make_unique<FetchedFragment>();
+  fetched->fields_.assign(fields.begin(), fields.end());
+  fetched->num_rows_ = rows.num_rows();
   for (size_t i = 0; i < requests.size(); ++i) {
-    const FileRequest& request = requests[i];
+    FileColumnsRequest& request = requests[i];
     if (request.columns.empty()) continue;
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<format::FileReader> reader,
                           Open(context, fragment.files[i]));
@@ -185,27 +202,52 @@ Result<std::shared_ptr<arrow::RecordBatch>> FragmentSource::Read(
                    "data file has another number of rows than its fragment: {}: {}, not {}",
                    DataFileKey(fragment.files[i]), reader->num_rows(), physical_rows);
     }
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch,
-                          reader->Read(context, request.columns, rows));
-    for (size_t j = 0; j < request.outputs.size(); ++j) {
-      parts[request.outputs[j]].push_back(
-          {batch->column(static_cast<int>(j)), request.columns[j].columns, reader->version()});
+    ARROW_ASSIGN_OR_RAISE(auto part, reader->Fetch(context, request.columns, rows));
+    fetched->parts_.push_back({std::move(part), std::move(request), reader->version()});
+  }
+  return fetched;
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> FragmentSource::Read(
+    const Context& context, const Fragment& fragment, std::span<const format::Field* const> fields,
+    const format::RowSelection& rows) {
+  ARROW_ASSIGN_OR_RAISE(auto fetched, Fetch(context, fragment, fields, rows));
+  return fetched->Decode(context);
+}
+
+uint64_t FetchedFragment::bytes() const {
+  uint64_t bytes = 0;
+  for (const Part& part : parts_) bytes += part.rows->bytes();
+  return bytes;
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> FetchedFragment::Decode(const Context& context) {
+  const int64_t num_rows = static_cast<int64_t>(num_rows_);
+  std::vector<std::vector<ColumnPart>> columns(fields_.size());
+  for (Part& part : parts_) {
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch, part.rows->Decode());
+    for (size_t i = 0; i < part.request.outputs.size(); ++i) {
+      columns[part.request.outputs[i]].push_back({batch->column(static_cast<int>(i)),
+                                                  std::move(part.request.columns[i].columns),
+                                                  part.version});
     }
   }
   arrow::FieldVector arrow_fields;
-  arrow::ArrayVector arrays(fields.size());
-  arrow_fields.reserve(fields.size());
-  for (size_t i = 0; i < fields.size(); ++i) {
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Field> field, format::ToArrow(*fields[i]));
-    if (parts[i].empty()) {
+  arrow::ArrayVector arrays(fields_.size());
+  arrow_fields.reserve(fields_.size());
+  for (size_t i = 0; i < fields_.size(); ++i) {
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Field> field, format::ToArrow(*fields_[i]));
+    if (columns[i].empty()) {
       ARROW_ASSIGN_OR_RAISE(arrays[i],
-                            arrow::MakeArrayOfNull(field->type(), rows.num_rows(), context.pool()));
+                            arrow::MakeArrayOfNull(field->type(), num_rows, context.pool()));
     } else {
-      ARROW_ASSIGN_OR_RAISE(arrays[i], JoinParts(*fields[i], parts[i]));
+      ARROW_ASSIGN_OR_RAISE(arrays[i], JoinParts(*fields_[i], columns[i]));
     }
+    // Only a dictionary is of another type than its field.
+    if (arrays[i]->type_id() == arrow::Type::DICTIONARY) field = field->WithType(arrays[i]->type());
     arrow_fields.push_back(std::move(field));
   }
-  return arrow::RecordBatch::Make(arrow::schema(std::move(arrow_fields)), rows.num_rows(),
+  return arrow::RecordBatch::Make(arrow::schema(std::move(arrow_fields)), num_rows,
                                   std::move(arrays));
 }
 

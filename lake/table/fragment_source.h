@@ -24,8 +24,38 @@ class RecordBatch;
 
 namespace lake::table {
 
+/// What to read from one file of a fragment, and where its columns go in the output.
+struct FileColumnsRequest {
+  std::vector<format::ColumnRequest> columns;
+  std::vector<size_t> outputs;
+};
+
+/// Rows of a fragment whose bytes were read and are not decoded yet. Used by one thread at a time.
+class FetchedFragment {
+ public:
+  /// The bytes that were read, about.
+  uint64_t bytes() const;
+  /// What FragmentSource::Read gives. Once.
+  Result<std::shared_ptr<arrow::RecordBatch>> Decode(const Context& context);
+
+ private:
+  friend class FragmentSource;
+
+  /// The part that one of the fragment's files holds.
+  struct Part {
+    std::unique_ptr<format::FetchedRows> rows;
+    FileColumnsRequest request;
+    format::FileVersion version;
+  };
+
+  std::vector<const format::Field*> fields_;
+  uint64_t num_rows_ = 0;
+  std::vector<Part> parts_;
+};
+
 /// Reads the rows of a version's fragments, in whichever of a fragment's files the columns lie.
-/// Files and deletion files are opened at first use and kept, files up to a bound. Thread-safe.
+/// Files and deletion files are opened at first use and kept, files up to a bound; files that this
+/// process has opened for another version before come from TableCache. Thread-safe.
 class FragmentSource {
  public:
   FragmentSource(std::shared_ptr<BaseStores> bases, std::shared_ptr<const Manifest> manifest);
@@ -36,6 +66,10 @@ class FragmentSource {
   /// silent.
   Result<uint64_t> PhysicalRows(const Context& context, const Fragment& fragment);
 
+  /// True if a file of the fragment holds some of a top-level field; else the field is null in all
+  /// of its rows.
+  static bool HasField(const Fragment& fragment, const format::Field& field);
+
   /// Deleted rows of a fragment; empty if it has no deletion file. `fragment` is one of manifest().
   Result<std::shared_ptr<const DeletionVector>> Deletions(const Context& context,
                                                           const Fragment& fragment);
@@ -45,6 +79,13 @@ class FragmentSource {
   Result<std::shared_ptr<arrow::RecordBatch>> Read(const Context& context, const Fragment& fragment,
                                                    std::span<const format::Field* const> fields,
                                                    const format::RowSelection& rows);
+
+  /// The part of Read that waits for storage. With `keep_dictionaries` columns of text and bytes
+  /// may come as dictionary arrays (format::ColumnRequest). `fields` outlive what is returned.
+  Result<std::unique_ptr<FetchedFragment>> Fetch(const Context& context, const Fragment& fragment,
+                                                 std::span<const format::Field* const> fields,
+                                                 const format::RowSelection& rows,
+                                                 bool keep_dictionaries = false);
 
  private:
   struct OpenFile {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <mutex>
 
 #include <arrow/array.h>
@@ -12,6 +13,7 @@
 
 #include "lake/base/arrow_compute.h"
 #include "lake/table/dataset_impl.h"
+#include "lake/table/read_ahead_internal.h"
 #include "lake/table/row_ids_of_fragment.h"
 
 namespace lake::table {
@@ -20,8 +22,14 @@ namespace {
 
 namespace cp = arrow::compute;
 
-// Morsels of wide rows are cut so that one holds about this many bytes.
-constexpr uint64_t kMorselBytes = 32ull << 20;
+// Morsels are cut so that one holds about this many bytes: small enough for what is decoded to stay
+// in a core's cache until it is used, large enough that planning a morsel does not count.
+constexpr uint64_t kMorselBytes = 4ull << 20;
+// Files cut their chunks and mostly their pages at multiples of this many rows.
+constexpr uint64_t kMorselStep = 1024;
+// Bytes that are read ahead at most, and their part of the memory budget.
+constexpr uint64_t kReadAheadBytes = 64ull << 20;
+constexpr int64_t kReadAheadBudgetShare = 8;
 // A morsel takes at most this part of the memory budget.
 constexpr int64_t kMorselBudgetShare = 16;
 
@@ -114,13 +122,19 @@ class ScannerImpl final : public Scanner {
   const std::shared_ptr<arrow::Schema>& schema() const override { return schema_; }
   size_t num_morsels() const override { return morsels_.size(); }
   uint64_t morsel_rows(size_t morsel) const override { return morsels_[morsel].count; }
+  uint64_t morsel_bytes() const override { return morsel_bytes_; }
   Result<std::shared_ptr<arrow::RecordBatch>> Read(const Context& context, size_t morsel) override;
 
  private:
   Status PlanColumns(const ScanOptions& options);
   Status PlanFilter(const cp::Expression& filter);
   Status PlanMorsels(const Context& context, uint64_t morsel_rows);
-  uint64_t RowsPerMorsel(const Context& context, const Fragment& fragment, uint64_t wanted) const;
+  uint64_t RowsPerMorsel(const Context& context, const Fragment& fragment, uint64_t wanted);
+  void PlanReadAhead(const Context& context, Prefetch mode);
+  /// False if the filter holds for no row of the fragment, whatever its files hold.
+  Result<bool> MayMatch(const Fragment& fragment) const;
+  Result<std::shared_ptr<arrow::RecordBatch>> ReadUnfiltered(const Context& context,
+                                                             size_t morsel_index);
 
   Result<std::shared_ptr<arrow::BooleanArray>> EvaluateFilter(
       const Context& context, const arrow::RecordBatch& batch) const;
@@ -141,6 +155,12 @@ class ScannerImpl final : public Scanner {
   /// Output fields that the filter does not read.
   std::vector<const format::Field*> rest_fields_;
   std::vector<Morsel> morsels_;
+  /// Of the largest morsel, about.
+  uint64_t morsel_bytes_ = 1;
+  bool keep_dictionaries_ = false;
+  /// Of the columns that are read first; null where there are none, or where a limit decides what
+  /// is read.
+  std::shared_ptr<ReadAhead> read_ahead_;
   bool has_limit_ = false;
   std::atomic<uint64_t> limit_left_{0};
 };
@@ -151,9 +171,30 @@ Status ScannerImpl::Plan(const Context& context, ScanOptions options) {
   }
   has_limit_ = options.limit.has_value();
   limit_left_ = options.limit.value_or(0);
+  keep_dictionaries_ = options.keep_dictionaries;
   if (options.filter) ARROW_RETURN_NOT_OK(PlanFilter(*options.filter));
   ARROW_RETURN_NOT_OK(PlanColumns(options));
-  return PlanMorsels(context, options.morsel_rows);
+  ARROW_RETURN_NOT_OK(PlanMorsels(context, options.morsel_rows));
+  PlanReadAhead(context, options.prefetch);
+  return Status::OK();
+}
+
+void ScannerImpl::PlanReadAhead(const Context& context, Prefetch mode) {
+  const std::vector<const format::Field*>& fields = filter_ ? filter_fields_ : rest_fields_;
+  if (fields.empty() || has_limit_ || morsels_.empty()) return;
+  auto fetch = [source = source_, fields, morsels = morsels_,
+                keep = keep_dictionaries_ && !filter_](const Context& context,
+                                                       size_t index) -> Result<ReadAhead::Fetched> {
+    const Morsel& morsel = morsels[index];
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const DeletionVector> deletions,
+                          source->Deletions(context, *morsel.fragment));
+    return source->Fetch(context, *morsel.fragment, fields,
+                         deletions->Survivors(morsel.start, morsel.count), keep);
+  };
+  const int64_t budget = context.memory->limit() / kReadAheadBudgetShare;
+  read_ahead_ = std::make_shared<ReadAhead>(
+      morsels_.size(), std::move(fetch), mode,
+      std::min<uint64_t>(kReadAheadBytes, static_cast<uint64_t>(budget)), morsel_bytes_);
 }
 
 Status ScannerImpl::PlanFilter(const cp::Expression& filter) {
@@ -231,7 +272,7 @@ Status ScannerImpl::PlanColumns(const ScanOptions& options) {
 }
 
 uint64_t ScannerImpl::RowsPerMorsel(const Context& context, const Fragment& fragment,
-                                    uint64_t wanted) const {
+                                    uint64_t wanted) {
   uint64_t row_bytes = 1;
   bool has_variable_width = false;
   for (const std::shared_ptr<arrow::Field>& field : schema_->fields()) {
@@ -249,11 +290,35 @@ uint64_t ScannerImpl::RowsPerMorsel(const Context& context, const Fragment& frag
   uint64_t budget = kMorselBytes;
   budget = std::min<uint64_t>(budget,
                               std::max<int64_t>(context.memory->limit() / kMorselBudgetShare, 1));
-  return std::clamp<uint64_t>(budget / row_bytes, 1, wanted);
+  uint64_t rows = std::clamp<uint64_t>(budget / row_bytes, 1, wanted);
+  // A power of two, so that morsels end where chunks and pages do.
+  if (rows >= kMorselStep) rows = std::bit_floor(rows);
+  morsel_bytes_ = std::max(morsel_bytes_, rows * row_bytes);
+  return rows;
+}
+
+Result<bool> ScannerImpl::MayMatch(const Fragment& fragment) const {
+  // Lance files carry no statistics of their values. What the manifest tells: a fragment written
+  // before a column was added has nothing but nulls in it.
+  std::vector<cp::Expression> nulls;
+  for (const format::Field* field : filter_fields_) {
+    if (!FragmentSource::HasField(fragment, *field)) {
+      nulls.push_back(cp::is_null(cp::field_ref(field->name)));
+    }
+  }
+  if (nulls.empty()) return true;
+  ARROW_ASSIGN_OR_RAISE(const cp::Expression known, cp::and_(nulls).Bind(*filter_schema_));
+  ARROW_ASSIGN_OR_RAISE(const cp::Expression simplified,
+                        cp::SimplifyWithGuarantee(*filter_, known));
+  return simplified.IsSatisfiable();
 }
 
 Status ScannerImpl::PlanMorsels(const Context& context, uint64_t morsel_rows) {
   for (const Fragment& fragment : source_->manifest().fragments()) {
+    if (filter_) {
+      ARROW_ASSIGN_OR_RAISE(const bool may_match, MayMatch(fragment));
+      if (!may_match) continue;
+    }
     ARROW_ASSIGN_OR_RAISE(uint64_t rows, source_->PhysicalRows(context, fragment));
     const uint64_t step = RowsPerMorsel(context, fragment, morsel_rows);
     for (uint64_t start = 0; start < rows; start += step) {
@@ -272,27 +337,48 @@ uint64_t ScannerImpl::TakeFromLimit(uint64_t count) {
   return std::min(left, count);
 }
 
-Result<std::shared_ptr<arrow::RecordBatch>> ScannerImpl::Read(const Context& context,
-                                                              size_t morsel_index) {
-  ARROW_RETURN_NOT_OK(context.Check());
-  if (has_limit_ && limit_left_.load(std::memory_order_relaxed) == 0) return nullptr;
+Result<std::shared_ptr<arrow::RecordBatch>> ScannerImpl::ReadUnfiltered(const Context& context,
+                                                                        size_t morsel_index) {
   const Morsel& morsel = morsels_[morsel_index];
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const DeletionVector> deletions,
                         source_->Deletions(context, *morsel.fragment));
   format::RowSelection rows = deletions->Survivors(morsel.start, morsel.count);
-  if (!filter_) {
-    const uint64_t taken = TakeFromLimit(rows.num_rows());
-    if (taken == 0 && !rows.empty()) return nullptr;
-    if (taken < rows.num_rows()) rows = Prefix(rows, taken);
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch,
-                          source_->Read(context, *morsel.fragment, rest_fields_, rows));
-    return Output(context, *morsel.fragment, rows, nullptr, batch);
+  const uint64_t taken = TakeFromLimit(rows.num_rows());
+  if (taken == 0 && !rows.empty()) return nullptr;
+  if (taken < rows.num_rows()) rows = Prefix(rows, taken);
+  std::unique_ptr<FetchedFragment> fetched;
+  if (read_ahead_ != nullptr) {
+    ARROW_ASSIGN_OR_RAISE(fetched, read_ahead_->Take(context, morsel_index));
+  } else {
+    ARROW_ASSIGN_OR_RAISE(
+        fetched, source_->Fetch(context, *morsel.fragment, rest_fields_, rows, keep_dictionaries_));
   }
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch, fetched->Decode(context));
+  return Output(context, *morsel.fragment, rows, nullptr, batch);
+}
 
-  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> filter_batch,
-                        source_->Read(context, *morsel.fragment, filter_fields_, rows));
+Result<std::shared_ptr<arrow::RecordBatch>> ScannerImpl::Read(const Context& context,
+                                                              size_t morsel_index) {
+  ARROW_RETURN_NOT_OK(context.Check());
+  if (has_limit_ && limit_left_.load(std::memory_order_relaxed) == 0) return nullptr;
+  if (!filter_) return ReadUnfiltered(context, morsel_index);
+  const Morsel& morsel = morsels_[morsel_index];
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const DeletionVector> deletions,
+                        source_->Deletions(context, *morsel.fragment));
+  const format::RowSelection rows = deletions->Survivors(morsel.start, morsel.count);
+  std::unique_ptr<FetchedFragment> fetched;
+  if (read_ahead_ != nullptr) {
+    ARROW_ASSIGN_OR_RAISE(fetched, read_ahead_->Take(context, morsel_index));
+  } else {
+    ARROW_ASSIGN_OR_RAISE(fetched, source_->Fetch(context, *morsel.fragment, filter_fields_, rows));
+  }
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> filter_batch, fetched->Decode(context));
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::BooleanArray> mask,
                         EvaluateFilter(context, *filter_batch));
+  if (outputs_.empty()) {
+    const uint64_t count = TakeFromLimit(static_cast<uint64_t>(mask->true_count()));
+    return arrow::RecordBatch::Make(schema_, static_cast<int64_t>(count), arrow::ArrayVector{});
+  }
   format::RowSelection survivors = Select(rows, *mask);
   const uint64_t taken = TakeFromLimit(survivors.num_rows());
   if (taken == 0 && !survivors.empty()) return nullptr;
@@ -302,8 +388,9 @@ Result<std::shared_ptr<arrow::RecordBatch>> ScannerImpl::Read(const Context& con
   const bool read_all = survivors.num_rows() > rows.num_rows() / 2;
   std::shared_ptr<arrow::RecordBatch> rest_batch;
   if (!rest_fields_.empty()) {
-    ARROW_ASSIGN_OR_RAISE(rest_batch, source_->Read(context, *morsel.fragment, rest_fields_,
-                                                    read_all ? rows : survivors));
+    ARROW_ASSIGN_OR_RAISE(fetched, source_->Fetch(context, *morsel.fragment, rest_fields_,
+                                                  read_all ? rows : survivors, keep_dictionaries_));
+    ARROW_ASSIGN_OR_RAISE(rest_batch, fetched->Decode(context));
   }
   if (survivors.num_rows() < rows.num_rows()) {
     cp::ExecContext exec(context.pool(), nullptr);
@@ -361,7 +448,15 @@ Result<std::shared_ptr<arrow::RecordBatch>> ScannerImpl::Output(
                                               output.meta, rows));
     }
   }
-  return arrow::RecordBatch::Make(schema_, rows.num_rows(), std::move(arrays));
+  std::shared_ptr<arrow::Schema> schema = schema_;
+  if (keep_dictionaries_) {
+    for (int i = 0; i < schema->num_fields(); ++i) {
+      if (arrays[i]->type_id() != arrow::Type::DICTIONARY) continue;
+      ARROW_ASSIGN_OR_RAISE(schema,
+                            schema->SetField(i, schema->field(i)->WithType(arrays[i]->type())));
+    }
+  }
+  return arrow::RecordBatch::Make(std::move(schema), rows.num_rows(), std::move(arrays));
 }
 
 }  // namespace

@@ -177,6 +177,51 @@ TEST_F(ScannerTest, OtherColumnsAreReadOnlyWhereRowsSurvive) {
   EXPECT_LT(bytes_of(Less("id", 0)), bytes_of(std::nullopt));
 }
 
+TEST_F(ScannerTest, CountsWithoutReadingWhatItDoesNotShow) {
+  Create(2500, 1000);
+  Delete(1, {0, 3});
+  ScanOptions options;
+  options.columns.emplace();
+  options.filter = Less("id", 1500);
+  auto count = [&] {
+    int64_t rows = 0;
+    for (const auto& batch : ScanAll(options)) {
+      EXPECT_EQ(batch->num_columns(), 0);
+      rows += batch->num_rows();
+    }
+    return rows;
+  };
+  EXPECT_EQ(count(), 1498);
+  options.limit = 700;
+  EXPECT_EQ(count(), 700);
+  options.limit.reset();
+  options.filter = cp::is_null(cp::field_ref("name"));
+  EXPECT_EQ(count(), 358);
+}
+
+TEST_F(ScannerTest, FragmentsWithoutAColumnOfTheFilterAreNotRead) {
+  Create(30, 10);
+  // As if the first two fragments had been written before `name` was added.
+  Foreign([](pb::Manifest* manifest, pb::Transaction*) {
+    for (int i = 0; i < 2; ++i) {
+      manifest->mutable_fragments(i)->mutable_files(0)->set_fields(1, -2);
+    }
+  });
+  auto morsels = [&](cp::Expression filter) {
+    ScanOptions options;
+    options.filter = std::move(filter);
+    return Open()->Scan(context(), options).ValueOrDie()->num_morsels();
+  };
+  const cp::Expression name = cp::field_ref("name");
+  EXPECT_EQ(morsels(cp::equal(name, cp::literal("n25"))), 1u);
+  EXPECT_EQ(morsels(cp::and_(Less("id", 5), cp::equal(name, cp::literal("n25")))), 1u);
+  EXPECT_EQ(morsels(cp::is_null(name)), 3u);
+  EXPECT_EQ(morsels(cp::or_(Less("id", 5), cp::equal(name, cp::literal("n25")))), 3u);
+  ScanOptions options;
+  options.filter = cp::equal(name, cp::literal("n25"));
+  EXPECT_EQ(ScanIds(options), Range(25, 26));
+}
+
 TEST_F(ScannerTest, ManyThreadsShareOneScanner) {
   Create(20'000, 3000);
   Delete(2, {5, 6, 7});

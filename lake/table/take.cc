@@ -8,11 +8,16 @@
 #include <arrow/type.h>
 
 #include "lake/base/arrow_compute.h"
+#include "lake/base/thread_pool.h"
 #include "lake/table/dataset_impl.h"
 
 namespace lake::table {
 
 namespace {
+
+// Rows that are read together: enough to share what reading a page costs, few enough that the
+// groups of a large take keep all cores busy and their buffers stay small.
+constexpr size_t kRowsPerGroup = 256;
 
 const Fragment* FindFragment(const Manifest& manifest, uint64_t id) {
   const std::vector<Fragment>& fragments = manifest.fragments();
@@ -44,6 +49,35 @@ Result<format::RowSelection> RowsOf(const Context& context, FragmentSource* sour
   return rows;
 }
 
+/// Cuts sorted addresses into parts of one fragment each, which are read on their own.
+std::vector<std::span<const RowAddress>> GroupAddresses(std::span<const RowAddress> sorted) {
+  std::vector<std::span<const RowAddress>> groups;
+  for (size_t begin = 0; begin < sorted.size();) {
+    size_t end = begin + 1;
+    while (end < sorted.size() && end - begin < kRowsPerGroup &&
+           sorted[end] >> 32 == sorted[begin] >> 32) {
+      ++end;
+    }
+    groups.push_back(sorted.subspan(begin, end - begin));
+    begin = end;
+  }
+  return groups;
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> ReadGroup(const Context& context,
+                                                      FragmentSource* source,
+                                                      std::span<const format::Field* const> fields,
+                                                      std::span<const RowAddress> group) {
+  const uint64_t id = group[0] >> 32;
+  const Fragment* fragment = FindFragment(source->manifest(), id);
+  if (fragment == nullptr) {
+    return Error(ErrorCode::kNotFound, "row address names no fragment of the version: fragment {}",
+                 id);
+  }
+  ARROW_ASSIGN_OR_RAISE(format::RowSelection rows, RowsOf(context, source, *fragment, group));
+  return source->Read(context, *fragment, fields, rows);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<arrow::RecordBatch>> DatasetImpl::Take(
@@ -63,27 +97,20 @@ Result<std::shared_ptr<arrow::RecordBatch>> DatasetImpl::Take(
   std::vector<RowAddress> sorted(addresses.begin(), addresses.end());
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  std::vector<arrow::ArrayVector> pieces(columns.size());
-  for (size_t begin = 0; begin < sorted.size();) {
-    const uint64_t id = sorted[begin] >> 32;
-    size_t end = begin;
-    while (end < sorted.size() && sorted[end] >> 32 == id) ++end;
-    const Fragment* fragment = FindFragment(*manifest_, id);
-    if (fragment == nullptr) {
-      return Error(ErrorCode::kNotFound,
-                   "row address names no fragment of the version: fragment {}", id);
-    }
-    ARROW_ASSIGN_OR_RAISE(
-        format::RowSelection rows,
-        RowsOf(context, source_.get(), *fragment, std::span(sorted).subspan(begin, end - begin)));
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch,
-                          source_->Read(context, *fragment, fields, rows));
-    for (size_t i = 0; i < pieces.size(); ++i) {
-      pieces[i].push_back(batch->column(static_cast<int>(i)));
-    }
-    begin = end;
-  }
   if (sorted.empty()) return arrow::RecordBatch::MakeEmpty(std::move(schema), context.pool());
+  const std::vector<std::span<const RowAddress>> groups = GroupAddresses(sorted);
+  std::vector<arrow::ArrayVector> pieces(columns.size(), arrow::ArrayVector(groups.size()));
+  ARROW_RETURN_NOT_OK(ParallelFor(CpuThreadPool(), groups.size(), [&](size_t i) -> Status {
+    ARROW_RETURN_NOT_OK(context.Check());
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch,
+                          ReadGroup(context, source_.get(), fields, groups[i]));
+    for (size_t j = 0; j < pieces.size(); ++j) {
+      pieces[j][i] = batch->column(static_cast<int>(j));
+    }
+    return Status::OK();
+  }));
+  const bool in_order =
+      std::equal(sorted.begin(), sorted.end(), addresses.begin(), addresses.end());
 
   arrow::UInt64Builder places(context.pool());
   ARROW_RETURN_NOT_OK(places.Reserve(addresses.size()));
@@ -95,7 +122,12 @@ Result<std::shared_ptr<arrow::RecordBatch>> DatasetImpl::Take(
   arrow::ArrayVector arrays;
   for (const arrow::ArrayVector& column : pieces) {
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Array> values,
-                          arrow::Concatenate(column, context.pool()));
+                          column.size() == 1 ? Result<std::shared_ptr<arrow::Array>>(column[0])
+                                             : arrow::Concatenate(column, context.pool()));
+    if (in_order) {
+      arrays.push_back(std::move(values));
+      continue;
+    }
     ARROW_ASSIGN_OR_RAISE(
         arrow::Datum taken,
         arrow::compute::Take(values, order, arrow::compute::TakeOptions::NoBoundsCheck(), &exec));

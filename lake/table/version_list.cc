@@ -5,6 +5,7 @@
 #include <arrow/buffer.h>
 
 #include "lake/base/thread_pool.h"
+#include "lake/table/table_cache.h"
 #include "lake/table/transaction_internal.h"
 
 namespace lake::table {
@@ -23,7 +24,7 @@ bool VersionList::Contains(uint64_t version) const {
 
 Result<VersionList> ListVersions(const Context& context, storage::ObjectStore* store) {
   ARROW_ASSIGN_OR_RAISE(std::vector<storage::ObjectInfo> objects,
-                        storage::ListAll(store, context, kFolder));
+                        storage::ListAll(store, context, kFolder, /*keys_only=*/true));
   VersionList list;
   for (const storage::ObjectInfo& object : objects) {
     std::string_view name(object.key);
@@ -57,6 +58,21 @@ Result<std::shared_ptr<const Manifest>> ReadManifest(const Context& context,
     return Error(ErrorCode::kCorrupt, "manifest holds another version than its name says: {}: {}",
                  key, manifest->version());
   }
+  return manifest;
+}
+
+Result<std::shared_ptr<const Manifest>> ReadManifestCached(const Context& context,
+                                                           storage::ObjectStore* store,
+                                                           uint64_t version,
+                                                           ManifestNaming naming) {
+  const std::string identity = store->identity();
+  if (identity.empty()) return ReadManifest(context, store, version, naming);
+  ARROW_ASSIGN_OR_RAISE(const storage::ObjectInfo info,
+                        store->Head(context, ManifestKey(version, naming)));
+  TableCache* const cache = TableCache::Process();
+  if (auto manifest = cache->FindManifest(identity, info)) return manifest;
+  ARROW_ASSIGN_OR_RAISE(auto manifest, ReadManifest(context, store, version, naming));
+  cache->PutManifest(identity, info, manifest);
   return manifest;
 }
 

@@ -39,6 +39,11 @@ Result<std::shared_ptr<const Manifest>> ReadManifest(const Context& context,
                                                      storage::ObjectStore* store, uint64_t version,
                                                      ManifestNaming naming);
 
+/// The same, from TableCache if this process has read that very object before. Costs a Head.
+Result<std::shared_ptr<const Manifest>> ReadManifestCached(const Context& context,
+                                                           storage::ObjectStore* store,
+                                                           uint64_t version, ManifestNaming naming);
+
 /// What each of the listed versions is, oldest first. One that was removed since is left out.
 Result<std::vector<VersionInfo>> ReadVersions(const Context& context, storage::ObjectStore* store,
                                               const VersionList& list);

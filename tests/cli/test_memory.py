@@ -82,3 +82,15 @@ def test_ingest_memory_does_not_grow_with_the_input(lake, tmp_path, idle_bytes, 
         taken.append(peak_bytes(lake, "ingest", f"main.t{num_rows}", path, "--create") - idle_bytes)
     assert taken[1] < 1.5 * taken[0] + 32 * MIB, [size // MIB for size in taken]
     assert taken[1] < 4 * BUDGET, [size // MIB for size in taken]
+
+
+def test_scan_memory_does_not_grow_with_the_table(lake, idle_bytes):
+    """512 MiB under a budget of 64: no more than an eighth of them takes."""
+    taken = []
+    for name, num_rows in (("small", 500_000), ("large", 4_000_000)):
+        lake.sql(f"CREATE TABLE main.{name} AS SELECT i AS n, md5(i::VARCHAR) || md5('a' || i) || md5('b' || i) || md5('c' || i)"
+                 f" AS s FROM range({num_rows}) t(i)")
+        query = f"SELECT count(*), sum(length(s)), max(s), sum(n) FROM main.{name} WHERE n % 10 < 8"
+        taken.append(peak_bytes(lake, "sql", query) - idle_bytes)
+    assert taken[1] < taken[0] + BUDGET // 2, [size // MIB for size in taken]
+    assert taken[1] < 2 * BUDGET, [size // MIB for size in taken]
