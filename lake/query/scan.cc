@@ -61,12 +61,26 @@ struct ScanGlobalState : public duckdb::GlobalTableFunctionState {
   duckdb::idx_t MaxThreads() const override { return num_units == 0 ? 1 : num_units; }
 };
 
+/// The dictionary of a column's batches as DuckDB sees it, for as long as batches share it.
+struct ColumnDictionary {
+  /// Null if the column's batch has none.
+  std::shared_ptr<arrow::ArrayData> values;
+  /// The values, then a null.
+  std::unique_ptr<duckdb::Vector> vector;
+  /// By which DuckDB knows that chunks share a dictionary.
+  duckdb::string id;
+  /// Of the batch: what its rows name of `values`.
+  std::shared_ptr<arrow::DictionaryArray> rows;
+};
+
 struct ScanLocalState : public duckdb::LocalTableFunctionState {
   explicit ScanLocalState(duckdb::ClientContext& context)
       : arrow(duckdb::make_uniq<duckdb::ArrowArrayWrapper>(), context) {}
 
   size_t unit = 0;
   duckdb::ArrowScanLocalState arrow;
+  /// By output column.
+  std::vector<ColumnDictionary> dictionaries;
   int64_t batch_rows = 0;
   /// The pending part being read, if the unit is one.
   const PendingPart* part = nullptr;
@@ -115,6 +129,7 @@ duckdb::unique_ptr<duckdb::GlobalTableFunctionState> InitGlobal(
   options.filter = data.filter;
   // A row that is left out does not count.
   if (state->address_column < 0) options.limit = data.limit;
+  options.keep_dictionaries = true;
   state->scanner = ValueOrThrow(data.dataset->Scan(state->context, std::move(options)));
   state->num_units = state->scanner->num_morsels();
   if (state->pending != nullptr) {
@@ -133,6 +148,54 @@ duckdb::unique_ptr<duckdb::LocalTableFunctionState> InitLocal(duckdb::ExecutionC
                                                               duckdb::TableFunctionInitInput&,
                                                               duckdb::GlobalTableFunctionState*) {
   return duckdb::make_uniq<ScanLocalState>(context.client);
+}
+
+/// Makes `column` that of `array`, which may have the dictionary of the batch before.
+void TakeDictionary(const SqlColumn& sql, std::shared_ptr<arrow::Array> array,
+                    ColumnDictionary* column) {
+  static std::atomic<uint64_t> next_id{0};
+  column->rows = std::static_pointer_cast<arrow::DictionaryArray>(std::move(array));
+  const std::shared_ptr<arrow::ArrayData>& values = column->rows->data()->dictionary;
+  if (column->values == values) return;
+  const auto strings = std::static_pointer_cast<arrow::BinaryArray>(column->rows->dictionary());
+  const auto size = static_cast<duckdb::idx_t>(strings->length());
+  column->values = values;
+  column->vector = std::make_unique<duckdb::Vector>(sql.type, size + 1);
+  auto* out = duckdb::FlatVector::GetData<duckdb::string_t>(*column->vector);
+  for (duckdb::idx_t i = 0; i < size; ++i) {
+    const std::string_view value = strings->GetView(static_cast<int64_t>(i));
+    out[i] = duckdb::StringVector::AddStringOrBlob(*column->vector, value.data(), value.size());
+  }
+  duckdb::FlatVector::SetNull(*column->vector, size, true);
+  column->id = "lake-" + std::to_string(next_id.fetch_add(1));
+}
+
+/// Rows [offset, offset + count) of the batch as a vector over the dictionary.
+void EmitDictionary(const ColumnDictionary& column, duckdb::idx_t offset, duckdb::idx_t count,
+                    duckdb::Vector& vector) {
+  // DuckDB hashes a whole dictionary that it knows the size of, once for each chunk.
+  constexpr int64_t kMaxKnownSize = 2 * STANDARD_VECTOR_SIZE;
+  const arrow::DictionaryArray& rows = *column.rows;
+  const int64_t size = column.values->length;
+  const auto* indices = rows.indices()->data()->GetValues<uint32_t>(1);
+  duckdb::SelectionVector selection(count);
+  for (duckdb::idx_t i = 0; i < count; ++i) {
+    const auto row = static_cast<int64_t>(offset + i);
+    selection.set_index(i, indices[row]);
+  }
+  if (rows.null_count() > 0) {
+    for (duckdb::idx_t i = 0; i < count; ++i) {
+      if (rows.IsNull(static_cast<int64_t>(offset + i))) {
+        selection.set_index(i, static_cast<duckdb::idx_t>(size));
+      }
+    }
+  }
+  if (size > kMaxKnownSize) {
+    vector.Slice(*column.vector, selection, count);
+    return;
+  }
+  vector.Dictionary(*column.vector, static_cast<duckdb::idx_t>(size) + 1, selection, count);
+  duckdb::DictionaryVector::SetDictionaryId(vector, column.id);
 }
 
 /// `batch` without the rows that the transaction took out.
@@ -159,8 +222,12 @@ Result<std::shared_ptr<arrow::RecordBatch>> Shown(const ScanBindData& data,
     if (!output.table_column) continue;
     const SqlColumn& column = data.sql->columns[*output.table_column];
     if (column.converts) {
-      ARROW_ASSIGN_OR_RAISE(auto array, ShowArray(column.name, *column.stored, *column.shown,
-                                                  batch->column(output.batch_column)));
+      std::shared_ptr<arrow::Array> array = batch->column(output.batch_column);
+      if (array->type_id() == arrow::Type::DICTIONARY &&
+          column.stored->id() != arrow::Type::DICTIONARY) {
+        ARROW_ASSIGN_OR_RAISE(array, arrow::compute::Cast(*array, column.stored));
+      }
+      ARROW_ASSIGN_OR_RAISE(array, ShowArray(column.name, *column.stored, *column.shown, array));
       ARROW_ASSIGN_OR_RAISE(batch, batch->SetColumn(output.batch_column, column.shown, array));
     }
     if (!column.needs_check) continue;
@@ -170,7 +237,22 @@ Result<std::shared_ptr<arrow::RecordBatch>> Shown(const ScanBindData& data,
 }
 
 /// Hands a morsel's batch to the local state.
-void TakeBatch(ScanLocalState& local, const arrow::RecordBatch& batch) {
+void TakeBatch(const ScanBindData& data, const ScanGlobalState& global, ScanLocalState& local,
+               const arrow::RecordBatch& batch) {
+  local.dictionaries.resize(global.output.size());
+  for (size_t i = 0; i < global.output.size(); ++i) {
+    const OutputColumn& output = global.output[i];
+    local.dictionaries[i].rows = nullptr;
+    if (!output.table_column) continue;
+    const std::shared_ptr<arrow::Array>& array = batch.column(output.batch_column);
+    // A column that is declared as a dictionary is DuckDB's to convert.
+    if (array->type_id() != arrow::Type::DICTIONARY ||
+        global.scanner->schema()->field(output.batch_column)->type()->id() ==
+            arrow::Type::DICTIONARY) {
+      continue;
+    }
+    TakeDictionary(data.sql->columns[*output.table_column], array, &local.dictionaries[i]);
+  }
   auto wrapper = duckdb::make_shared_ptr<duckdb::ArrowArrayWrapper>();
   ThrowIfError(arrow::ExportRecordBatch(batch, &wrapper->arrow_array));
   local.arrow.Reset();
@@ -203,7 +285,7 @@ bool NextUnit(duckdb::ClientContext& context, const ScanBindData& data, ScanGlob
     if (batch == nullptr || batch->num_rows() == 0) continue;
     batch = ValueOrThrow(WithoutRemoved(global, std::move(batch)));
     if (batch->num_rows() == 0) continue;
-    TakeBatch(local, *ValueOrThrow(Shown(data, global, std::move(batch))));
+    TakeBatch(data, global, local, *ValueOrThrow(Shown(data, global, std::move(batch))));
     return true;
   }
 }
@@ -225,6 +307,10 @@ void EmitBatchRows(const ScanBindData& data, const ScanGlobalState& global, Scan
     const OutputColumn& column = global.output[i];
     if (column.batch_column < 0) {
       SetAllNull(vector);
+      continue;
+    }
+    if (local.dictionaries[i].rows != nullptr) {
+      EmitDictionary(local.dictionaries[i], local.arrow.chunk_offset, rows, vector);
       continue;
     }
     ArrowArray& array = *parent.children[column.batch_column];
