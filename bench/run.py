@@ -287,11 +287,31 @@ def main():
             problems.append(str(failure))
         finally:
             bench.close()
-    arguments.out.write_text(json.dumps(report, indent=1))
+    arguments.out.write_text(json.dumps(report, separators=(",", ":")) + "\n")
+    if "works" in report:
+        arguments.out.with_suffix(".md").write_text(markdown(report))
     print(f"every time: {arguments.out}")
     for line in problems:
         print(f"error: {line}")
     return 1 if problems else 0
+
+
+def markdown(report):
+    """The table of docs/benchmarks.md."""
+    lines = ["| work | lake | against | ratio | aim | others |", "|---|---|---|---|---|---|"]
+    for work in WORKS:
+        kept = report["works"].get(work.name)
+        if kept is None:
+            lines.append(f"| {work.name} | {'not yet' if work.lake is None else 'not run'} | | | {work.aim:.2f} | |")
+            continue
+        medians = {system: statistics.median(values) * 1e3 for system, values in kept["times"].items()}
+        ours, against = medians.pop("lake"), medians.pop(work.against)
+        others = ", ".join(f"{system} {ms:.2f} ms" for system, ms in medians.items())
+        lines.append(f"| {work.name} | {ours:.2f} ms | {work.against} {against:.2f} ms | {against / ours:.2f} | {work.aim:.2f} | {others} |")
+    for table, sizes in report.get("sizes", {}).items():
+        lines.append(f"| size of {table} | {sizes['lake'] / 1e6:.1f} MB | pylance {sizes['pylance'] / 1e6:.1f} MB |"
+                     f" {sizes['lake'] / sizes['pylance']:.3f} | at most 1.05 | Arrow {sizes['arrow'] / 1e6:.1f} MB |")
+    return "\n".join(lines) + "\n"
 
 
 def print_sizes(sizes):

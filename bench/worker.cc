@@ -15,6 +15,7 @@
 
 #include "lake/base/unique_fd.h"
 #include "lake/storage/local_store.h"
+#include "lake/table/batch_stream.h"
 
 namespace lake::bench {
 
@@ -42,16 +43,14 @@ cp::Expression ParseFilter(const std::string& text) {
                   cp::literal(static_cast<int64_t>(std::stoll(sides.at(1)))));
 }
 
-Result<Answer> Drain(const Context& context, table::Scanner* scanner, int threads) {
-  std::atomic<size_t> next{0};
+/// Reads and drops all batches, each on the thread that decoded it.
+Result<Answer> Drain(const Context& context, table::Scanner* scanner) {
   std::atomic<int64_t> rows{0};
-  ARROW_RETURN_NOT_OK(OnThreads(threads, [&](int) -> Status {
-    for (size_t morsel; (morsel = next.fetch_add(1)) < scanner->num_morsels();) {
-      ARROW_ASSIGN_OR_RAISE(auto batch, scanner->Read(context, morsel));
-      if (batch != nullptr) rows += batch->num_rows();
-    }
-    return Status::OK();
-  }));
+  ARROW_RETURN_NOT_OK(
+      table::ForEachBatch(context, scanner, [&](std::shared_ptr<arrow::RecordBatch> batch) {
+        rows += batch->num_rows();
+        return Status::OK();
+      }));
   return Answer{.rows = rows};
 }
 
@@ -165,7 +164,7 @@ Result<Answer> Worker::Scan(const std::string& table, const std::string& columns
   if (columns != "*") options.columns = Split(columns, ',');
   if (!filter.empty()) options.filter = ParseFilter(filter);
   ARROW_ASSIGN_OR_RAISE(auto scanner, dataset->Scan(context_, std::move(options)));
-  return Drain(context_, scanner.get(), threads_);
+  return Drain(context_, scanner.get());
 }
 
 Result<Answer> Worker::Count(const std::string& table, const std::string& filter) {
@@ -174,7 +173,7 @@ Result<Answer> Worker::Count(const std::string& table, const std::string& filter
   options.columns.emplace();
   options.filter = ParseFilter(filter);
   ARROW_ASSIGN_OR_RAISE(auto scanner, dataset->Scan(context_, std::move(options)));
-  return Drain(context_, scanner.get(), threads_);
+  return Drain(context_, scanner.get());
 }
 
 Result<Answer> Worker::Take(const std::string& table, const std::string& columns,
