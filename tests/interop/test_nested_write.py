@@ -37,13 +37,16 @@ def nested_table(version, shape, rows):
 
 
 def mismatches(table, actual):
-    assert table.column_names == actual.column_names
+    assert table.column_names == list(actual)
     pairs = ((name, as_stored(table[name].combine_chunks()), actual[name].combine_chunks()) for name in table.column_names)
     return [f"{name}: {text}" for name, a, b in pairs if (text := difference(a, b))]
 
 
 def read(path):
-    return lance.file.LanceFileReader(str(path)).read_all().to_table()
+    """The columns by name. Each is read alone: upstream's reader of single files wants as many rows of all columns, and counts the
+    items of a fixed-size list of structs as rows."""
+    names = [field.name for field in lance.file.LanceFileReader(str(path)).metadata().schema]
+    return {name: lance.file.LanceFileReader(str(path), columns=[name]).read_all().to_table()[name] for name in names}
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
@@ -141,7 +144,7 @@ def test_json_is_stored_as_upstream_stores_it(tmp_path):
     write(table, tmp_path / "ours.lance")
     dataset = lance.write_dataset(table, str(tmp_path / "theirs"))
     theirs = next((tmp_path / "theirs/data").iterdir())
-    expected, actual = read(theirs), read(tmp_path / "ours.lance")
+    expected, actual = (lance.file.LanceFileReader(str(path)).read_all().to_table() for path in (theirs, tmp_path / "ours.lance"))
     assert actual.schema.field("j").metadata == expected.schema.field("j").metadata
     assert actual["j"].to_pylist() == expected["j"].to_pylist()
     assert [text and json.loads(text) for text in dataset.to_table()["j"].to_pylist()] == [text and json.loads(text) for text in texts]
@@ -243,7 +246,7 @@ def test_uuid_and_decimals_and_vectors_of_bfloat16(tmp_path):
         actual = read(path)
         assert actual["u"].combine_chunks().cast(pa.binary(16)).to_pylist() == uuids.storage.to_pylist()
         assert actual["d"].to_pylist() == numbers.to_pylist()
-        assert actual.num_rows == 500
+        assert len(actual["v"]) == 500
 
 
 OLD_READER = """

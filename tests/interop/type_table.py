@@ -339,7 +339,7 @@ def difference(expected: pa.Array, actual: pa.Array) -> str:
     if not expected.is_valid().equals(actual.is_valid()):
         return f"nulls differ: {actual.null_count} instead of {expected.null_count}"
     if pa.types.is_floating(expected.type):
-        bits = pa.int32() if expected.type == pa.float32() else pa.int64()
+        bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[expected.type.bit_width]
         return difference(expected.view(bits), actual.view(bits))
     if pa.types.is_struct(expected.type):
         pairs = zip(expected.type, expected.flatten(), actual.flatten())
