@@ -224,8 +224,8 @@ Result<std::shared_ptr<arrow::RecordBatch>> Shown(const ScanBindData& data,
     if (column.converts) {
       std::shared_ptr<arrow::Array> array = batch->column(output.batch_column);
       if (array->type_id() == arrow::Type::DICTIONARY &&
-          column.stored->id() != arrow::Type::DICTIONARY) {
-        ARROW_ASSIGN_OR_RAISE(array, arrow::compute::Cast(*array, column.stored));
+          column.stored->type()->id() != arrow::Type::DICTIONARY) {
+        ARROW_ASSIGN_OR_RAISE(array, arrow::compute::Cast(*array, column.stored->type()));
       }
       ARROW_ASSIGN_OR_RAISE(array, ShowArray(column.name, *column.stored, *column.shown, array));
       ARROW_ASSIGN_OR_RAISE(batch, batch->SetColumn(output.batch_column, column.shown, array));
