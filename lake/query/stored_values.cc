@@ -230,7 +230,8 @@ Result<std::shared_ptr<arrow::Array>> StoreLeaf(const std::string& column,
         auto values,
         StoreLeaf(column, arrow::Field(stored.name(), dictionary.value_type()), array));
     ARROW_ASSIGN_OR_RAISE(arrow::Datum encoded, arrow::compute::DictionaryEncode(values));
-    const auto& made = static_cast<const arrow::DictionaryArray&>(*encoded.make_array());
+    const std::shared_ptr<arrow::Array> array_made = encoded.make_array();
+    const auto& made = static_cast<const arrow::DictionaryArray&>(*array_made);
     converted = CastExactly(*made.indices(), dictionary.index_type());
     if (converted.ok()) {
       return arrow::DictionaryArray::FromArrays(type, *converted, made.dictionary());

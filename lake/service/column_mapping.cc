@@ -141,9 +141,10 @@ Result<std::shared_ptr<arrow::Schema>> SchemaForSource(const arrow::Schema& sour
     fields.push_back(arrow::field(field->name(), std::move(type), field->nullable()));
   }
   auto schema = arrow::schema(std::move(fields));
-  ARROW_ASSIGN_OR_RAISE(const format::Schema written, format::SchemaFromArrow(*schema));
-  ARROW_RETURN_NOT_OK(WithContext(format::CheckWritable(written),
-                                  fmt::format("cannot make a table for '{}'", source_name)));
+  const std::string place = fmt::format("cannot make a table for '{}'", source_name);
+  const Result<format::Schema> written = format::SchemaFromArrow(*schema);
+  ARROW_RETURN_NOT_OK(WithContext(written.status(), place));
+  ARROW_RETURN_NOT_OK(WithContext(format::CheckWritable(*written), place));
   return schema;
 }
 

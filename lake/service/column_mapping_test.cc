@@ -113,8 +113,8 @@ TEST(ColumnMappingTest, TablesAreMadeOfPlainTypes) {
 
 TEST(ColumnMappingTest, TypesThatAreNotWrittenAreNamed) {
   for (const auto& type :
-       {arrow::list(arrow::int32()), arrow::month_day_nano_interval(), arrow::null(),
-        arrow::map(arrow::utf8(), arrow::int32()), objects::DataLocationType()}) {
+       {arrow::month_day_nano_interval(), arrow::list(arrow::month_day_nano_interval()),
+        objects::DataLocationType()}) {
     Status status =
         SchemaForSource(*arrow::schema({arrow::field("odd", type)}), "the/source").status();
     ASSERT_FALSE(status.ok()) << type->ToString();

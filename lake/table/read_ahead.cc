@@ -40,10 +40,12 @@ void ReadAhead::Run(const Context& context, size_t morsel) {
     // Somebody wanted it before this pool came to it.
     if (slots_[morsel].state != State::kQueued) return;
     slots_[morsel].state = State::kRunning;
+    ++num_running_;
   }
   Result<Fetched> fetched = FetchNow(context, morsel);
   MutexLock lock(&mutex_);
   Slot& slot = slots_[morsel];
+  --num_running_;
   slot.state = State::kDone;
   slot.status = fetched.status();
   if (fetched.ok()) slot.fetched = *std::move(fetched);
@@ -68,6 +70,14 @@ void ReadAhead::StartBehind(const Context& context, size_t morsel) {
     IoThreadPool()->Submit(
         [self = shared_from_this(), context, next] { self->Run(context, next); });
   }
+}
+
+void ReadAhead::Stop() {
+  MutexLock lock(&mutex_);
+  for (Slot& slot : slots_) {
+    if (slot.state == State::kQueued) slot.state = State::kTaken;
+  }
+  while (num_running_ > 0) done_.Wait(&mutex_);
 }
 
 Result<ReadAhead::Fetched> ReadAhead::Take(const Context& context, size_t morsel) {

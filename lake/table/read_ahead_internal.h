@@ -29,6 +29,10 @@ class ReadAhead : public std::enable_shared_from_this<ReadAhead> {
   /// The bytes of `morsel`, once; starts to fetch those behind it.
   Result<Fetched> Take(const Context& context, size_t morsel);
 
+  /// Returns once no fetch runs, and lets none begin: what their contexts point to may go away
+  /// then.
+  void Stop();
+
   /// Morsels that were fetched before they were wanted.
   uint64_t num_ahead() const { return num_ahead_.load(std::memory_order_relaxed); }
 
@@ -56,6 +60,7 @@ class ReadAhead : public std::enable_shared_from_this<ReadAhead> {
   CondVar done_;
   std::vector<Slot> slots_ LAKE_GUARDED_BY(mutex_);
   size_t outstanding_ LAKE_GUARDED_BY(mutex_) = 0;
+  size_t num_running_ LAKE_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace lake::table

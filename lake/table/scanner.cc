@@ -116,6 +116,9 @@ uint64_t RowWidth(const arrow::DataType& type, bool* has_variable_width) {
 class ScannerImpl final : public Scanner {
  public:
   explicit ScannerImpl(std::shared_ptr<FragmentSource> source) : source_(std::move(source)) {}
+  ~ScannerImpl() override {
+    if (read_ahead_ != nullptr) read_ahead_->Stop();
+  }
 
   Status Plan(const Context& context, ScanOptions options);
 

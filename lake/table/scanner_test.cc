@@ -420,7 +420,7 @@ TEST_F(ScannerTest, FilesThatDoNotFitTheManifestAreCorrupt) {
        [](pb::Manifest* m, pb::Transaction*) {
          m->mutable_fragments(0)->mutable_files(0)->set_file_minor_version(0);
        }},
-      {"2.3", ErrorCode::kUnsupported,
+      {"2.3", ErrorCode::kCorrupt,
        [](pb::Manifest* m, pb::Transaction*) {
          m->mutable_fragments(0)->mutable_files(0)->set_file_minor_version(3);
        }},
