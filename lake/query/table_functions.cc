@@ -336,7 +336,7 @@ void RegisterTableFunctions(duckdb::DatabaseInstance& database,
     system.CreateTableFunction(transaction, create);
   }
   duckdb::TableFunction changes("lake_changes",
-                                {LogicalType::VARCHAR, LogicalType::UBIGINT, LogicalType::UBIGINT},
+                                {LogicalType::VARCHAR, LogicalType::BIGINT, LogicalType::BIGINT},
                                 Changes, BindChanges, InitChanges, InitChangesLocal);
   auto info = duckdb::make_shared_ptr<FunctionInfo>();
   info->lakehouse = std::move(lakehouse);
