@@ -1,6 +1,7 @@
 // Levels to Arrow and back: values of random nesting are taken apart into levels by the plain
 // definition (docs/format/encodings.md), and put together again by what the decoders use.
 
+#include <algorithm>
 #include <random>
 
 #include <arrow/array/array_base.h>
@@ -183,8 +184,8 @@ Status AppendEntries(const LevelScheme& scheme, const Entries& entries, size_t f
                         scheme.Visible(levels, to - from, &scratch, &num_values));
   ARROW_RETURN_NOT_OK(scheme.Append(visible, num_values, builder));
   ARROW_RETURN_NOT_OK(builder->ReserveValues(num_values));
-  std::memcpy(builder->AppendFixed(num_values), entries.values.data() + *next_value,
-              num_values * sizeof(int32_t));
+  std::copy_n(entries.values.data() + *next_value, num_values,
+              reinterpret_cast<int32_t*>(builder->AppendFixed(num_values)));
   *next_value += num_values;
   return Status::OK();
 }
