@@ -74,9 +74,9 @@ def test_lake_reads_its_own_nested_files(version, tmp_path):
     for since, case in READ_ONLY:
         if since <= version and case.name not in NOT_WRITTEN:
             tables.append((case.name, pa.table({"c": column(case, "some", 1500, "random")})))
-    for name, table in tables:
-        table = table.select([name for name in table.column_names if "view" not in name])
-        stem = tmp_path / name
+    for number, (name, table) in enumerate(tables):
+        table = table.select([column_name for column_name in table.column_names if "view" not in column_name])
+        stem = tmp_path / f"{number}-{name}"
         write(table, stem.with_suffix(".lance"), batch_rows=300, version=version)
         with pa.OSFile(f"{stem}.arrow", "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
