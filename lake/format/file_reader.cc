@@ -14,6 +14,7 @@
 #include "lake/format/column_metadata_internal.h"
 #include "lake/format/container.h"
 #include "lake/format/file.pb.h"
+#include "lake/format/load_columns_internal.h"
 #include "lake/format/metadata_cache.h"
 #include "lake/format/parse_message_internal.h"
 #include "lake/format/read_call_internal.h"
@@ -218,43 +219,10 @@ Result<std::vector<ColumnRequest>> FileReaderImpl::AllColumns() const {
 
 Result<std::vector<std::shared_ptr<const ColumnMetadata>>> FileReaderImpl::LoadColumns(
     const Context& context, std::span<const uint32_t> columns) {
-  std::vector<std::shared_ptr<const ColumnMetadata>> result(columns.size());
-  RangeReads reads;
-  std::vector<size_t> from_store;
-  const auto decode = [&](size_t i, std::string_view bytes) {
-    auto decoded = ColumnMetadata::DecodeFrom(bytes, data_end_, num_rows_);
-    if (!decoded.ok()) {
-      return WithContext(decoded.status(),
-                         fmt::format("Lance {} file '{}', column {}", source_.version.ToString(),
-                                     source_.key, columns[i]));
-    }
-    auto metadata = std::make_shared<const ColumnMetadata>(*std::move(decoded));
-    metadata_.Put(columns[i], metadata, metadata->MemoryUse());
-    result[i] = std::move(metadata);
-    return Status::OK();
-  };
-  for (size_t i = 0; i < columns.size(); ++i) {
-    if (columns[i] >= column_table_.size()) {
-      return Error(
-          ErrorCode::kCorrupt,
-          "a table names a column that its Lance file does not have: column {} of {}: '{}'",
-          columns[i], column_table_.size(), source_.key);
-    }
-    result[i] = metadata_.Find(columns[i]);
-    if (result[i] != nullptr) continue;
-    const ByteRange range = column_table_[columns[i]];
-    if (tail_ != nullptr && range.offset >= tail_start_) {
-      ARROW_RETURN_NOT_OK(decode(i, View(*tail_).substr(range.offset - tail_start_, range.length)));
-    } else {
-      reads.Add(range);
-      from_store.push_back(i);
-    }
-  }
-  ARROW_RETURN_NOT_OK(reads.Fetch(context, source_.store.get(), source_.key));
-  for (size_t i = 0; i < from_store.size(); ++i) {
-    ARROW_RETURN_NOT_OK(decode(from_store[i], reads.Get(i)));
-  }
-  return result;
+  return format::LoadColumns(context, source_, column_table_, {tail_, tail_start_}, columns,
+                             &metadata_, [this](std::string_view bytes) {
+                               return ColumnMetadata::DecodeFrom(bytes, data_end_, num_rows_);
+                             });
 }
 
 Status FileReaderImpl::CheckSelection(const RowSelection& selection) const {

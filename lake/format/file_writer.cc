@@ -14,15 +14,14 @@
 #include "lake/base/thread_pool.h"
 #include "lake/format/block_cache.h"
 #include "lake/format/column_metadata_internal.h"
-#include "lake/format/container.h"
 #include "lake/format/encode_queue.h"
+#include "lake/format/file_parts_internal.h"
 #include "lake/format/leaf_path.h"
 #include "lake/format/mini_block_encoder_internal.h"
 #include "lake/format/page_builder.h"
 #include "lake/format/page_encoder_internal.h"
 #include "lake/format/row_check.h"
 #include "lake/format/row_levels.h"
-#include "lake/format/schema_internal.h"
 #include "lake/format/stored_array.h"
 
 namespace lake::format {
@@ -93,7 +92,6 @@ class FileWriterImpl final : public FileWriter {
   /// Closes the largest pages until no more than `bytes` are being built.
   Status Relieve(uint64_t bytes);
   Status Reserve();
-  Result<ByteRange> WriteBuffer(std::string_view bytes);
   Result<WrittenFile> WriteEnd();
 
   const Context context_;
@@ -217,19 +215,6 @@ Status FileWriterImpl::AppendLeaf(LeafColumn* leaf, const LeafRows& rows) {
   return Status::OK();
 }
 
-Result<ByteRange> FileWriterImpl::WriteBuffer(std::string_view bytes) {
-  static constexpr std::string_view kPadding =
-      "HHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHH";
-  static_assert(kPadding.size() == kBufferAlignment && kPadding[0] == kPadByte);
-  const uint64_t excess = object_->position() % kBufferAlignment;
-  if (excess != 0) {
-    ARROW_RETURN_NOT_OK(object_->Write(kPadding.substr(0, kBufferAlignment - excess)));
-  }
-  const ByteRange range{object_->position(), bytes.size()};
-  ARROW_RETURN_NOT_OK(object_->Write(bytes));
-  return range;
-}
-
 // Pages are encoded on several threads, but written in the order in which they are closed.
 Status FileWriterImpl::ClosePage(LeafColumn* leaf) {
   if (leaf->builder.empty()) return Status::OK();
@@ -262,7 +247,7 @@ Status FileWriterImpl::ClosePage(LeafColumn* leaf) {
 Status FileWriterImpl::WritePage(LeafColumn* leaf, PageMetadata metadata, EncodedPage* encoded) {
   metadata.layout = std::move(encoded->layout);
   for (ByteBuffer& buffer : encoded->buffers) {
-    ARROW_ASSIGN_OR_RAISE(const ByteRange range, WriteBuffer(buffer.view()));
+    ARROW_ASSIGN_OR_RAISE(const ByteRange range, WriteBuffer(object_.get(), buffer.view()));
     metadata.buffers.push_back(range);
     buffer = ByteBuffer();
   }
@@ -320,40 +305,15 @@ Result<WrittenFile> FileWriterImpl::WriteEnd() {
   ARROW_RETURN_NOT_OK(FinishQueued());
   ARROW_RETURN_NOT_OK(reservation_.Resize(0));
 
-  pb::FileDescriptor descriptor;
-  SchemaToMessage(schema_, descriptor.mutable_schema());
-  descriptor.set_length(num_rows_);
-  std::string bytes;
-  if (!descriptor.AppendToString(&bytes)) {
-    return Error(ErrorCode::kInvalidArgument,
-                 "the schema cannot be serialized: is a name not UTF-8?, file '{}'", key_);
-  }
-  std::vector<ByteRange> global_buffers(1);
-  ARROW_ASSIGN_OR_RAISE(global_buffers[0], WriteBuffer(bytes));
-
-  FileFooter footer;
-  footer.column_metadata_start = object_->position();
   WrittenFile file;
-  std::vector<ByteRange> columns;
+  std::vector<std::string_view> encoded_pages;
   for (const LeafColumn& leaf : leaves_) {
-    bytes.clear();
-    ARROW_RETURN_NOT_OK(ColumnMetadata::EncodeTo(leaf.pages, {}, &bytes));
-    columns.push_back({object_->position(), bytes.size()});
-    ARROW_RETURN_NOT_OK(object_->Write(bytes));
+    encoded_pages.push_back(leaf.pages);
     file.field_ids.push_back(leaf.path.field->id);
     file.column_indices.push_back(static_cast<int32_t>(file.column_indices.size()));
   }
-  bytes.clear();
-  footer.column_table_start = object_->position();
-  EncodeOffsetTable(columns, &bytes);
-  footer.global_table_start = object_->position() + bytes.size();
-  EncodeOffsetTable(global_buffers, &bytes);
-  footer.num_global_buffers = static_cast<uint32_t>(global_buffers.size());
-  footer.num_columns = static_cast<uint32_t>(columns.size());
-  footer.major = version_.major;
-  footer.minor = version_.minor;
-  footer.EncodeTo(&bytes);
-  ARROW_RETURN_NOT_OK(object_->Write(bytes));
+  ARROW_RETURN_NOT_OK(
+      WriteFileEnd(object_.get(), schema_, num_rows_, version_, encoded_pages, key_));
 
   file.key = key_;
   file.num_rows = num_rows_;

@@ -7,26 +7,12 @@
 
 #include "lake/base/utf8.h"
 #include "lake/format/jsonb.h"
+#include "lake/format/jsonb_layout.h"
 
 namespace lake::format {
 namespace {
 
-constexpr int kMaxDepth = 128;
-// docs/format/encodings.md, "JSONB".
-constexpr uint32_t kArray = 0x80000000;
-constexpr uint32_t kObject = 0x40000000;
-constexpr uint32_t kScalar = 0x20000000;
-constexpr uint32_t kNull = 0x00000000;
-constexpr uint32_t kString = 0x10000000;
-constexpr uint32_t kNumber = 0x20000000;
-constexpr uint32_t kFalse = 0x30000000;
-constexpr uint32_t kTrue = 0x40000000;
-constexpr uint32_t kNested = 0x50000000;
-constexpr size_t kMaxSize = 0x0FFFFFFF;
-constexpr char kZero = 0x00;
-constexpr char kInt = 0x40;
-constexpr char kUint = 0x50;
-constexpr char kFloat = 0x60;
+using namespace jsonb;
 
 void AppendBig(uint64_t value, size_t size, std::string* out) {
   for (size_t i = size; i-- > 0;) out->push_back(static_cast<char>(value >> (8 * i)));
@@ -89,7 +75,7 @@ class Parser {
 };
 
 Status Parser::AppendEntry(uint32_t kind, size_t size, std::string* table) const {
-  if (size > kMaxSize) return Bad("a value is larger than 256 MiB");
+  if (size > kSizeMask) return Bad("a value is larger than 256 MiB");
   AppendBig(kind | static_cast<uint32_t>(size), 4, table);
   return Status::OK();
 }

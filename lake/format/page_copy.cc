@@ -6,7 +6,7 @@
 #include <arrow/buffer.h>
 
 #include "lake/format/column_metadata_internal.h"
-#include "lake/format/container.h"
+#include "lake/format/file_parts_internal.h"
 #include "lake/format/parse_message_internal.h"
 #include "lake/format/schema_internal.h"
 
@@ -16,9 +16,6 @@ namespace {
 // Pages that are smaller on average cost more to scan than they saved to copy.
 constexpr uint64_t kWorthwhileBytes = 2ull << 20;
 constexpr uint64_t kWorthwhileRows = 128 * 1024;
-constexpr std::string_view kPadding =
-    "HHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHHH";
-static_assert(kPadding.size() == kBufferAlignment);
 
 std::string_view View(const arrow::Buffer& buffer) { return std::string_view(buffer); }
 
@@ -117,79 +114,26 @@ bool Worthwhile(const std::vector<SourcePages>& sources, size_t num_columns) {
   return true;
 }
 
-class PageCopy {
- public:
-  PageCopy(const Context& context, storage::ObjectWriter* object)
-      : context_(context), object_(object) {}
-
-  /// Appends one column's pages of all sources; `encoded` receives its metadata's pages.
-  Status Column(const std::vector<SourcePages>& sources, size_t column, std::string* encoded) {
-    uint64_t first_row = 0;
-    for (const SourcePages& source : sources) {
-      for (const PageMetadata& page : source.columns[column].pages) {
-        ARROW_RETURN_NOT_OK(context_.Check());
-        PageMetadata copy = page;
-        copy.first_row = first_row + page.first_row;
-        ARROW_ASSIGN_OR_RAISE(const auto buffers, source.source->store->GetMany(
-                                                      context_, source.source->key, page.buffers));
-        for (size_t i = 0; i < buffers.size(); ++i) {
-          ARROW_ASSIGN_OR_RAISE(copy.buffers[i], WriteBuffer(View(*buffers[i])));
-        }
-        ARROW_RETURN_NOT_OK(copy.EncodeTo(encoded));
+/// Appends one column's pages of all sources to `object`; `encoded` receives their metadata.
+Status CopyColumn(const Context& context, const std::vector<SourcePages>& sources, size_t column,
+                  storage::ObjectWriter* object, std::string* encoded) {
+  uint64_t first_row = 0;
+  for (const SourcePages& source : sources) {
+    for (const PageMetadata& page : source.columns[column].pages) {
+      ARROW_RETURN_NOT_OK(context.Check());
+      PageMetadata copy = page;
+      copy.first_row = first_row + page.first_row;
+      ARROW_ASSIGN_OR_RAISE(const auto buffers, source.source->store->GetMany(
+                                                    context, source.source->key, page.buffers));
+      for (size_t i = 0; i < buffers.size(); ++i) {
+        ARROW_ASSIGN_OR_RAISE(copy.buffers[i], WriteBuffer(object, View(*buffers[i])));
       }
-      first_row += source.num_rows;
+      ARROW_RETURN_NOT_OK(copy.EncodeTo(encoded));
     }
-    return Status::OK();
+    first_row += source.num_rows;
   }
-
-  Result<ByteRange> WriteBuffer(std::string_view bytes) {
-    const uint64_t excess = object_->position() % kBufferAlignment;
-    if (excess != 0) {
-      ARROW_RETURN_NOT_OK(object_->Write(kPadding.substr(0, kBufferAlignment - excess)));
-    }
-    const ByteRange range{object_->position(), bytes.size()};
-    ARROW_RETURN_NOT_OK(object_->Write(bytes));
-    return range;
-  }
-
-  /// Descriptor, column metadata, tables and footer.
-  Status End(const Schema& schema, uint64_t num_rows, FileVersion version,
-             const std::vector<std::string>& encoded_columns) {
-    pb::FileDescriptor descriptor;
-    SchemaToMessage(schema, descriptor.mutable_schema());
-    descriptor.set_length(num_rows);
-    std::string bytes;
-    if (!descriptor.AppendToString(&bytes)) {
-      return MakeError(ErrorCode::kInvalidArgument, "the schema cannot be serialized");
-    }
-    std::vector<ByteRange> globals(1);
-    ARROW_ASSIGN_OR_RAISE(globals[0], WriteBuffer(bytes));
-    FileFooter footer;
-    footer.column_metadata_start = object_->position();
-    std::vector<ByteRange> columns;
-    for (const std::string& encoded : encoded_columns) {
-      bytes.clear();
-      ARROW_RETURN_NOT_OK(ColumnMetadata::EncodeTo(encoded, {}, &bytes));
-      columns.push_back({object_->position(), bytes.size()});
-      ARROW_RETURN_NOT_OK(object_->Write(bytes));
-    }
-    bytes.clear();
-    footer.column_table_start = object_->position();
-    EncodeOffsetTable(columns, &bytes);
-    footer.global_table_start = object_->position() + bytes.size();
-    EncodeOffsetTable(globals, &bytes);
-    footer.num_global_buffers = static_cast<uint32_t>(globals.size());
-    footer.num_columns = static_cast<uint32_t>(columns.size());
-    footer.major = version.major;
-    footer.minor = version.minor;
-    footer.EncodeTo(&bytes);
-    return object_->Write(bytes);
-  }
-
- private:
-  const Context& context_;
-  storage::ObjectWriter* const object_;
-};
+  return Status::OK();
+}
 
 }  // namespace
 
@@ -223,12 +167,12 @@ Result<std::optional<WrittenFile>> CopyPages(const Context& context,
 
   ARROW_ASSIGN_OR_RAISE(std::unique_ptr<storage::ObjectWriter> object,
                         store->OpenWriter(context, key, storage::PutCondition::kIfAbsent));
-  PageCopy copy(context, object.get());
   std::vector<std::string> encoded(file.field_ids.size());
   for (size_t i = 0; i < encoded.size(); ++i) {
-    ARROW_RETURN_NOT_OK(copy.Column(pages, i, &encoded[i]));
+    ARROW_RETURN_NOT_OK(CopyColumn(context, pages, i, object.get(), &encoded[i]));
   }
-  ARROW_RETURN_NOT_OK(copy.End(schema, file.num_rows, version, encoded));
+  ARROW_RETURN_NOT_OK(WriteFileEnd(object.get(), schema, file.num_rows, version,
+                                   {encoded.begin(), encoded.end()}, key));
   file.key = key;
   file.size_bytes = object->position();
   file.version = version;
