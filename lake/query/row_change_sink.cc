@@ -18,7 +18,6 @@
 #include "lake/query/scan_internal.h"
 #include "lake/query/session_state_internal.h"
 #include "lake/query/statement_change_internal.h"
-#include "lake/query/stored_values.h"
 
 namespace lake::query {
 namespace {
@@ -135,14 +134,7 @@ void AppendRows(duckdb::ClientContext& context, const SqlTable& sql,
                 const duckdb::vector<duckdb::LogicalType>& types,
                 duckdb::ColumnDataCollection* rows) {
   for (size_t i = 0; i < sql.columns.size(); ++i) {
-    const SqlColumn& column = sql.columns[i];
-    const int index = static_cast<int>(i);
-    if (column.converts) {
-      const auto shown =
-          ValueOrThrow(ShowArray(column.name, *column.stored, *column.shown, batch->column(index)));
-      batch = ValueOrThrow(batch->SetColumn(index, column.shown, shown));
-    }
-    if (column.needs_check) ThrowIfError(CheckRepresentable(column.name, *batch->column(index)));
+    ThrowIfError(ShowColumn(sql.columns[i], static_cast<int>(i), &batch));
   }
   auto wrapper = duckdb::make_uniq<duckdb::ArrowArrayWrapper>();
   ThrowIfError(arrow::ExportRecordBatch(*batch, &wrapper->arrow_array));
@@ -316,6 +308,17 @@ std::set<std::string> ChangedColumns(const LakeTableEntry& table, const std::set
   return changed;
 }
 
+/// The plan of a changing statement, with what the provenance check found if it saw `op`.
+template <typename Proved>
+ChangePlan PlanProved(LakeTableEntry& table, const char* what, duckdb::LogicalOperator& op) {
+  RefuseUnwritable(table, what);
+  ChangePlan plan = PlanFor(table, what);
+  const auto* proved = dynamic_cast<Proved*>(&op);
+  plan.file_provenance_proved = proved != nullptr && proved->files_proved;
+  plan.changed_columns = ChangedColumns(table, proved != nullptr ? proved->kept : std::set<int>());
+  return plan;
+}
+
 /// By column of the table, where the input holds its new value.
 std::vector<duckdb::idx_t> SourcesOf(
     const LakeTableEntry& table, const duckdb::vector<duckdb::PhysicalIndex>& columns,
@@ -433,12 +436,7 @@ duckdb::PhysicalOperator& LakeCatalog::PlanUpdate(duckdb::ClientContext&,
                                                   duckdb::LogicalUpdate& op,
                                                   duckdb::PhysicalOperator& plan) {
   auto& table = static_cast<LakeTableEntry&>(op.table);
-  RefuseUnwritable(table, "UPDATE");
-  ChangePlan change = PlanFor(table, "UPDATE");
-  const auto* proved = dynamic_cast<ProvedUpdate*>(&op);
-  change.file_provenance_proved = proved != nullptr && proved->files_proved;
-  change.changed_columns =
-      ChangedColumns(table, proved != nullptr ? proved->kept : std::set<int>());
+  ChangePlan change = PlanProved<ProvedUpdate>(table, "UPDATE", op);
   SinkOptions options;
   options.kind = ChangeKind::kUpdate;
   options.sources = SourcesOf(table, op.columns, op.expressions);
@@ -456,12 +454,7 @@ duckdb::PhysicalOperator& LakeCatalog::PlanMergeInto(duckdb::ClientContext&,
                                                      duckdb::LogicalMergeInto& op,
                                                      duckdb::PhysicalOperator& plan) {
   auto& table = static_cast<LakeTableEntry&>(op.table);
-  RefuseUnwritable(table, "MERGE INTO");
-  ChangePlan change = PlanFor(table, "MERGE INTO");
-  const auto* proved = dynamic_cast<ProvedMerge*>(&op);
-  change.file_provenance_proved = proved != nullptr && proved->files_proved;
-  change.changed_columns =
-      ChangedColumns(table, proved != nullptr ? proved->kept : std::set<int>());
+  ChangePlan change = PlanProved<ProvedMerge>(table, "MERGE INTO", op);
   const auto shared = std::make_shared<SharedChange>(*this, std::move(change));
   duckdb::map<duckdb::MergeActionCondition,
               duckdb::vector<duckdb::unique_ptr<duckdb::MergeIntoOperator>>>

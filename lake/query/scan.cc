@@ -16,7 +16,6 @@
 #include "lake/query/duckdb_error_internal.h"
 #include "lake/query/scan_internal.h"
 #include "lake/query/session_state_internal.h"
-#include "lake/query/stored_values.h"
 #include "lake/query/transaction_internal.h"
 #include "lake/storage/local_store.h"
 
@@ -221,17 +220,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> Shown(const ScanBindData& data,
   for (const OutputColumn& output : global.output) {
     if (!output.table_column) continue;
     const SqlColumn& column = data.sql->columns[*output.table_column];
-    if (column.converts) {
-      std::shared_ptr<arrow::Array> array = batch->column(output.batch_column);
-      if (array->type_id() == arrow::Type::DICTIONARY &&
-          column.stored->type()->id() != arrow::Type::DICTIONARY) {
-        ARROW_ASSIGN_OR_RAISE(array, arrow::compute::Cast(*array, column.stored->type()));
-      }
-      ARROW_ASSIGN_OR_RAISE(array, ShowArray(column.name, *column.stored, *column.shown, array));
-      ARROW_ASSIGN_OR_RAISE(batch, batch->SetColumn(output.batch_column, column.shown, array));
-    }
-    if (!column.needs_check) continue;
-    ARROW_RETURN_NOT_OK(CheckRepresentable(column.name, *batch->column(output.batch_column)));
+    ARROW_RETURN_NOT_OK(ShowColumn(column, output.batch_column, &batch));
   }
   return batch;
 }

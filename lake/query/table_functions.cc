@@ -10,7 +10,6 @@
 
 #include "lake/query/duckdb_error_internal.h"
 #include "lake/query/session_state_internal.h"
-#include "lake/query/stored_values.h"
 #include "lake/query/table_functions_internal.h"
 #include "lake/query/types_internal.h"
 #include "lake/table/change_feed.h"
@@ -267,14 +266,7 @@ duckdb::unique_ptr<duckdb::LocalTableFunctionState> InitChangesLocal(
 void TakePiece(const SqlTable& sql, std::shared_ptr<arrow::RecordBatch> batch,
                ChangesLocalState* local) {
   for (size_t i = 0; i < sql.columns.size(); ++i) {
-    const SqlColumn& column = sql.columns[i];
-    const int index = static_cast<int>(i);
-    if (column.converts) {
-      const auto shown =
-          ValueOrThrow(ShowArray(column.name, *column.stored, *column.shown, batch->column(index)));
-      batch = ValueOrThrow(batch->SetColumn(index, column.shown, shown));
-    }
-    if (column.needs_check) ThrowIfError(CheckRepresentable(column.name, *batch->column(index)));
+    ThrowIfError(ShowColumn(sql.columns[i], static_cast<int>(i), &batch));
   }
   auto wrapper = duckdb::make_shared_ptr<duckdb::ArrowArrayWrapper>();
   ThrowIfError(arrow::ExportRecordBatch(*batch, &wrapper->arrow_array));

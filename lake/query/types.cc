@@ -3,6 +3,7 @@
 #include <map>
 
 #include <arrow/api.h>
+#include <arrow/compute/api.h>
 #include <duckdb/common/arrow/arrow_wrapper.hpp>
 #include <duckdb/common/type_visitor.hpp>
 #include <duckdb/main/config.hpp>
@@ -176,6 +177,21 @@ Result<std::shared_ptr<const SqlTable>> SqlTableFromArrow(duckdb::ClientContext&
     result->columns.push_back(std::move(column));
   }
   return result;
+}
+
+Status ShowColumn(const SqlColumn& column, int index, std::shared_ptr<arrow::RecordBatch>* batch) {
+  if (column.converts) {
+    std::shared_ptr<arrow::Array> array = (*batch)->column(index);
+    // A scan may have kept the dictionary of a page.
+    if (array->type_id() == arrow::Type::DICTIONARY &&
+        column.stored->type()->id() != arrow::Type::DICTIONARY) {
+      ARROW_ASSIGN_OR_RAISE(array, arrow::compute::Cast(*array, column.stored->type()));
+    }
+    ARROW_ASSIGN_OR_RAISE(array, ShowArray(column.name, *column.stored, *column.shown, array));
+    ARROW_ASSIGN_OR_RAISE(*batch, (*batch)->SetColumn(index, column.shown, array));
+  }
+  if (!column.needs_check) return Status::OK();
+  return CheckRepresentable(column.name, *(*batch)->column(index));
 }
 
 Status CheckRepresentable(const std::string& column, const arrow::Array& array) {

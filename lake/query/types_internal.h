@@ -48,6 +48,10 @@ Result<std::shared_ptr<const SqlTable>> SqlTableFromArrow(duckdb::ClientContext&
                                                           const std::string& table,
                                                           const arrow::Schema& schema);
 
+/// Puts column `index` of `batch`, which holds stored values of `column`, into the form that DuckDB
+/// takes. kUnsupported, naming the column, for a value that has none.
+Status ShowColumn(const SqlColumn& column, int index, std::shared_ptr<arrow::RecordBatch>* batch);
+
 /// An error naming column and value if `array` holds a value that a DuckDB vector cannot hold
 /// without rounding: nanoseconds that are no whole microseconds in a time, duration or timestamp
 /// with zone, part days in a date64, and what overflows a microsecond count.
