@@ -77,24 +77,9 @@ class ChangeWriteImpl : public ChangeWrite {
   Result<CommitOutcome> Commit(const Context& context) override {
     if (rows_ != nullptr) ARROW_RETURN_NOT_OK(Finish());
     if (!prepared_.has_value()) return AlreadyEnded();
-    CrashPoint("data_written");
-    table::PreparedChange change = *std::exchange(prepared_, std::nullopt);
-    CommitOutcome outcome{.version = table_->dataset->manifest().version(),
-                          .num_rows = num_rows_,
-                          .num_deleted = change.num_deleted,
-                          .num_updated = change.num_updated,
-                          .num_inserted = change.num_inserted};
-    if (!change.is_empty) {
-      change.transaction.properties[table::kNumRowsProperty] = std::to_string(num_rows_);
-      ARROW_ASSIGN_OR_RAISE(
-          table::CommitResult committed,
-          CommitTransaction(context, table_->dataset->store(), std::move(change.transaction),
-                            operation_, OptionsFor(context, *table_, replay_base_)));
-      outcome.version = committed.version;
-      outcome.replayed = committed.replayed;
-    }
-    PublishOutcome(context, core_.get(), *table_, operation_, outcome);
-    return outcome;
+    return CommitPrepared(context, core_.get(), *table_, operation_, replay_base_,
+                          table_->dataset->manifest().version(),
+                          *std::exchange(prepared_, std::nullopt));
   }
 
   Status Abort(const Context& context) override {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lake/base/crash_point.h"
+#include "lake/commit/commit_transaction.h"
 #include "lake/commit/incarnation.h"
 #include "lake/commit/lakehouse_core.h"
 #include "lake/commit/lease_keeper.h"
@@ -170,17 +171,7 @@ Result<catalog::Entry> Maintenance::Clone(const Context& context, const OpenTabl
   }
   if (!options.deep) pins.Keep();
   const catalog::Entry entry = keeper.entry();
-  Status published = core_->metastore().FinishCreate(settling, entry, transaction->uuid);
-  if (!published.ok()) {
-    if (CodeOf(published) == ErrorCode::kConflict) {
-      return WithContext(published, "table was not created: its lease ran out meanwhile");
-    }
-    return Error(ErrorCode::kCommitUnknown,
-                 "table is written but its name could not be published; it will be at the next "
-                 "start, once its lease has expired: '{}': {}",
-                 entry.name.ToString(), ErrorText(published));
-  }
-  CrashPoint("row_live");
+  ARROW_RETURN_NOT_OK(PublishName(settling, core_.get(), entry, transaction->uuid));
   ARROW_ASSIGN_OR_RAISE(catalog::Whereabouts where,
                         core_->metastore().FindIncarnation(context, entry.incarnation));
   return where.entry;

@@ -81,4 +81,44 @@ void PublishOutcome(const Context& context, LakehouseCore* core, const OpenTable
   CrashPoint("outcome_recorded");
 }
 
+Status PublishName(const Context& context, LakehouseCore* core, const catalog::Entry& entry,
+                   const Uuid& first_transaction) {
+  Status published = core->metastore().FinishCreate(context, entry, first_transaction);
+  if (!published.ok()) {
+    if (CodeOf(published) == ErrorCode::kConflict) {
+      return WithContext(published, "table was not created: its lease ran out meanwhile");
+    }
+    return Error(ErrorCode::kCommitUnknown,
+                 "table is written but its name could not be published; it will be at the next "
+                 "start, once its lease has expired: '{}': {}",
+                 entry.name.ToString(), ErrorText(published));
+  }
+  CrashPoint("row_live");
+  return Status::OK();
+}
+
+Result<CommitOutcome> CommitPrepared(const Context& context, LakehouseCore* core,
+                                     const OpenTable& table, const OperationKey& operation,
+                                     std::optional<uint64_t> replay_base, uint64_t base_version,
+                                     table::PreparedChange change) {
+  CrashPoint("data_written");
+  CommitOutcome outcome{.version = base_version,
+                        .num_rows = change.num_deleted + change.num_updated + change.num_inserted,
+                        .replayed = false,
+                        .num_deleted = change.num_deleted,
+                        .num_updated = change.num_updated,
+                        .num_inserted = change.num_inserted};
+  if (!change.is_empty) {
+    change.transaction.properties[table::kNumRowsProperty] = std::to_string(outcome.num_rows);
+    ARROW_ASSIGN_OR_RAISE(
+        table::CommitResult result,
+        CommitTransaction(context, table.dataset->store(), std::move(change.transaction), operation,
+                          OptionsFor(context, table, replay_base)));
+    outcome.version = result.version;
+    outcome.replayed = result.replayed;
+  }
+  PublishOutcome(context, core, table, operation, outcome);
+  return outcome;
+}
+
 }  // namespace lake::commit

@@ -7,6 +7,7 @@
 #include "lake/commit/lakehouse.h"
 #include "lake/commit/lakehouse_core.h"
 #include "lake/table/commit.h"
+#include "lake/table/row_change.h"
 
 namespace lake::commit {
 
@@ -42,5 +43,18 @@ Result<table::CommitResult> CommitTransaction(const Context& context,
 /// without them.
 void PublishOutcome(const Context& context, LakehouseCore* core, const OpenTable& table,
                     const OperationKey& operation, const CommitOutcome& outcome);
+
+/// Step 5 for a table that is created: version 1 stands, visible and durable; now its name does.
+/// kConflict: the name went to another, the table was not created. kCommitUnknown: the next start
+/// settles it.
+Status PublishName(const Context& context, LakehouseCore* core, const catalog::Entry& entry,
+                   const Uuid& first_transaction);
+
+/// Commits what an operation of lake/table prepared on `base_version` of `table` (steps 3 to 5). A
+/// change of nothing makes no version.
+Result<CommitOutcome> CommitPrepared(const Context& context, LakehouseCore* core,
+                                     const OpenTable& table, const OperationKey& operation,
+                                     std::optional<uint64_t> replay_base, uint64_t base_version,
+                                     table::PreparedChange change);
 
 }  // namespace lake::commit

@@ -63,24 +63,8 @@ class TableChangeImpl : public TableChange {
   const ChangeInput& input() const override { return input_; }
 
   Result<CommitOutcome> Commit(const Context& context, table::PreparedChange change) override {
-    CrashPoint("data_written");
-    CommitOutcome outcome{.version = input_.dataset->manifest().version(),
-                          .num_rows = change.num_deleted + change.num_updated + change.num_inserted,
-                          .replayed = false,
-                          .num_deleted = change.num_deleted,
-                          .num_updated = change.num_updated,
-                          .num_inserted = change.num_inserted};
-    if (!change.is_empty) {
-      change.transaction.properties[table::kNumRowsProperty] = std::to_string(outcome.num_rows);
-      ARROW_ASSIGN_OR_RAISE(
-          table::CommitResult result,
-          CommitTransaction(context, table_->dataset->store(), std::move(change.transaction),
-                            operation_, OptionsFor(context, *table_, begun_.replay_base)));
-      outcome.version = result.version;
-      outcome.replayed = result.replayed;
-    }
-    PublishOutcome(context, core_.get(), *table_, operation_, outcome);
-    return outcome;
+    return CommitPrepared(context, core_.get(), *table_, operation_, begun_.replay_base,
+                          input_.dataset->manifest().version(), std::move(change));
   }
 
   Status Renew(const Context& context) override {

@@ -194,17 +194,7 @@ class CreateWrite : public TableWrite {
 
   // Step 5 of the pipeline: version 1 stands, visible and durable; now its name does.
   Result<CommitOutcome> Publish(const catalog::Entry& entry, const Uuid& first_transaction) {
-    Status published = core_->metastore().FinishCreate(context_, entry, first_transaction);
-    if (!published.ok()) {
-      if (CodeOf(published) == ErrorCode::kConflict) {
-        return WithContext(published, "table was not created: its lease ran out meanwhile");
-      }
-      return Error(ErrorCode::kCommitUnknown,
-                   "table is written but its name could not be published; it will be at the next "
-                   "start, once its lease has expired: '{}': {}",
-                   entry.name.ToString(), ErrorText(published));
-    }
-    CrashPoint("row_live");
+    ARROW_RETURN_NOT_OK(PublishName(context_, core_.get(), entry, first_transaction));
     CommitOutcome outcome{.version = 1, .num_rows = sink_->num_rows()};
     if (!operation_.operation_id.empty()) {
       core_->metastore()

@@ -57,6 +57,8 @@ class CleanupJob {
   Result<std::string> WhyKept(const Line& line, size_t index, const Manifest& manifest) const;
   Status CheckUsable(const Manifest& manifest) const;
   void Keep(const Line& line, const NamedFiles& named);
+  /// Keeps what the manifest in `file` names.
+  Status KeepNamedBy(const TableFile& file, const arrow::Buffer& bytes);
   Status KeepDetached();
   bool IsNeeded(const TableFile& file) const;
   /// The files that go once the manifests are gone.
@@ -230,18 +232,23 @@ Status CleanupJob::JudgeLine(Line* line) {
   return Status::OK();
 }
 
+Status CleanupJob::KeepNamedBy(const TableFile& file, const arrow::Buffer& bytes) {
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const Manifest> manifest,
+                        Manifest::Decode(bytes, file.info.key));
+  ARROW_RETURN_NOT_OK(CheckUsable(*manifest));
+  ARROW_ASSIGN_OR_RAISE(NamedFiles named, FilesNamedBy(*manifest));
+  Line line;
+  line.branch = file.branch;
+  Keep(line, named);
+  return Status::OK();
+}
+
 Status CleanupJob::KeepDetached() {
   for (const TableFile& file : files_) {
     if (file.kind != FileKind::kDetachedManifest) continue;
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> bytes,
                           store_->GetAll(context_, file.info.key, kMaxManifestSize));
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const Manifest> manifest,
-                          Manifest::Decode(*bytes, file.info.key));
-    ARROW_RETURN_NOT_OK(CheckUsable(*manifest));
-    ARROW_ASSIGN_OR_RAISE(NamedFiles named, FilesNamedBy(*manifest));
-    Line line;
-    line.branch = file.branch;
-    Keep(line, named);
+    ARROW_RETURN_NOT_OK(KeepNamedBy(file, *bytes));
   }
   return Status::OK();
 }
@@ -384,13 +391,7 @@ Status CleanupJob::LookAgain() {
         store_->GetAll(context_, file.info.key, kMaxManifestSize);
     if (!bytes.ok() && CodeOf(bytes.status()) == ErrorCode::kNotFound) continue;
     ARROW_RETURN_NOT_OK(bytes.status());
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const Manifest> manifest,
-                          Manifest::Decode(**bytes, file.info.key));
-    ARROW_RETURN_NOT_OK(CheckUsable(*manifest));
-    ARROW_ASSIGN_OR_RAISE(NamedFiles named, FilesNamedBy(*manifest));
-    Line line;
-    line.branch = file.branch;
-    Keep(line, named);
+    ARROW_RETURN_NOT_OK(KeepNamedBy(file, **bytes));
   }
   return Status::OK();
 }
