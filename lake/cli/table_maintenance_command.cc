@@ -25,6 +25,7 @@ using Table = std::shared_ptr<const commit::OpenTable>;
 struct MaintenanceFlags {
   service::TableSelection selection;
   bool dry_run = false;
+  std::string operation_id;
   bool json = false;
   table::CompactionOptions compaction;
   bool keep_deletions = false;
@@ -81,30 +82,45 @@ Status ShowPlan(Invocation* invocation, const MaintenanceFlags& flags, const Tab
   return invocation->output.Write(text);
 }
 
+commit::OperationKey CompactionKey(const MaintenanceFlags& flags) {
+  const table::CompactionOptions& options = flags.compaction;
+  return service::OperationOn(
+      flags.selection, "compact", flags.operation_id,
+      {std::to_string(options.target_rows), std::to_string(flags.max_bytes),
+       std::to_string(options.materialize_deletions), fmt::format("{}", options.deletion_threshold),
+       std::to_string(options.copy_pages)});
+}
+
 Status Compact(Invocation* invocation, MaintenanceFlags flags) {
   flags.compaction.materialize_deletions = !flags.keep_deletions;
   flags.compaction.copy_pages = !flags.decode;
   if (flags.max_bytes > 0) flags.compaction.max_bytes = flags.max_bytes;
+  if (flags.dry_run && !flags.operation_id.empty()) {
+    return UsageError("--dry-run changes nothing and takes no --operation-id");
+  }
   ARROW_ASSIGN_OR_RAISE(Table table, Open(invocation, flags));
   if (flags.dry_run) return ShowPlan(invocation, flags, table);
   ARROW_ASSIGN_OR_RAISE(commit::Maintenance * maintenance, MaintenanceOf(invocation));
   ProgressBar bar("compact", invocation->context.clock, invocation->quiet);
   ARROW_ASSIGN_OR_RAISE(commit::CompactOutcome outcome,
-                        maintenance->Compact(invocation->context, *table, flags.compaction,
-                                             [&](const table::CompactionProgress& progress) {
-                                               const uint64_t bytes = progress.rows_total == 0
-                                                                          ? 0
-                                                                          : progress.bytes_total *
-                                                                                progress.rows_done /
-                                                                                progress.rows_total;
-                                               bar.Update({.bytes_done = bytes,
-                                                           .bytes_total = progress.bytes_total,
-                                                           .rows_done = progress.rows_done});
-                                             }));
+                        maintenance->Compact(
+                            invocation->context, *table, flags.compaction,
+                            [&](const table::CompactionProgress& progress) {
+                              const uint64_t bytes = progress.rows_total == 0
+                                                         ? 0
+                                                         : progress.bytes_total *
+                                                               progress.rows_done /
+                                                               progress.rows_total;
+                              bar.Update({.bytes_done = bytes,
+                                          .bytes_total = progress.bytes_total,
+                                          .rows_done = progress.rows_done});
+                            },
+                            CompactionKey(flags)));
   bar.Finish();
   if (flags.json) {
     return invocation->output.Write(
         PrettyJson(boost::json::object{{"changed", outcome.changed},
+                                       {"replayed", outcome.replayed},
                                        {"version", outcome.version},
                                        {"fragments_before", outcome.fragments_before},
                                        {"fragments_after", outcome.fragments_after},
@@ -117,6 +133,10 @@ Status Compact(Invocation* invocation, MaintenanceFlags flags) {
                                        {"files_copied", outcome.files_copied}}));
   }
   const std::string name = table->entry.name.ToString();
+  if (outcome.replayed) {
+    return invocation->output.Write(fmt::format(
+        "{}: was compacted by this operation before, in version {}\n", name, outcome.version));
+  }
   if (!outcome.changed) {
     return invocation->output.Write(
         outcome.groups_given_up > 0
@@ -394,6 +414,8 @@ void AddTableMaintenanceCommands(CLI::App* group, Invocation* invocation) {
   compact->add_flag("--keep-deletions", flags->keep_deletions,
                     "Rewrite no fragment for its deleted rows alone");
   compact->add_flag("--decode", flags->decode, "Write all values anew, copy no pages");
+  compact->add_option("--operation-id", flags->operation_id,
+                      "UUIDv7; running again with the same id compacts no second time");
   compact->add_option("--threads", flags->compaction.threads, "Files written at once");
 
   CLI::App* cleanup =

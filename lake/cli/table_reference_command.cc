@@ -24,6 +24,7 @@ using Table = std::shared_ptr<const commit::OpenTable>;
 struct ReferenceFlags {
   service::TableSelection selection;
   std::string name;
+  std::string operation_id;
   bool json = false;
   bool copy = false;
 };
@@ -148,10 +149,15 @@ Status Restore(Invocation* invocation, const ReferenceFlags& flags) {
   ARROW_ASSIGN_OR_RAISE(Target newest, Open(invocation, newest_flags));
   const uint64_t version = old.table->dataset->manifest().version();
   ARROW_ASSIGN_OR_RAISE(commit::CommitOutcome outcome,
-                        newest.maintenance->Restore(invocation->context, *newest.table, version));
+                        newest.maintenance->Restore(
+                            invocation->context, *newest.table, version,
+                            service::OperationOn(flags.selection, "restore", flags.operation_id)));
   if (flags.json) {
-    return invocation->output.Write(PrettyJson(boost::json::object{
-        {"restored", version}, {"version", outcome.version}, {"rows", outcome.num_rows}}));
+    return invocation->output.Write(
+        PrettyJson(boost::json::object{{"restored", version},
+                                       {"version", outcome.version},
+                                       {"rows", outcome.num_rows},
+                                       {"replayed", outcome.replayed}}));
   }
   return invocation->output.Write(fmt::format("{}: version {} has the content of version {}\n",
                                               newest.name(), outcome.version, version));
@@ -232,6 +238,8 @@ void AddTableReferenceCommands(CLI::App* group, Invocation* invocation) {
   CLI::App* restore =
       add(group, "restore", "Make the content of an older version the newest", Restore);
   add_version(restore);
+  restore->add_option("--operation-id", flags->operation_id,
+                      "UUIDv7; running again with the same id makes no second version");
   add_json(restore);
 
   CLI::App* clone = add(group, "clone", "Make a table of a version of another", Clone);

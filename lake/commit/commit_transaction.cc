@@ -60,13 +60,14 @@ Result<table::CommitResult> CommitTransaction(const Context& context,
     return sets.status();
   }
   CrashPoint("references_written");
-  options.sync_keys = *std::move(sets);
+  options.sync_keys.insert(options.sync_keys.end(), sets->begin(), sets->end());
   return table::Commit(context, store, transaction, options);
 }
 
 void PublishOutcome(const Context& context, LakehouseCore* core, const OpenTable& table,
                     const OperationKey& operation, const CommitOutcome& outcome) {
-  if (outcome.version != table.dataset->manifest().version()) {
+  // The hint is of the main line.
+  if (!table.dataset->branch() && outcome.version != table.dataset->manifest().version()) {
     core->metastore()
         .AdvanceHint(HintContext(context), table.entry.incarnation, outcome.version)
         .ok();
@@ -116,6 +117,7 @@ Result<CommitOutcome> CommitPrepared(const Context& context, LakehouseCore* core
                           OptionsFor(context, table, replay_base)));
     outcome.version = result.version;
     outcome.replayed = result.replayed;
+    outcome.lost_attempts = result.lost_attempts;
   }
   PublishOutcome(context, core, table, operation, outcome);
   return outcome;

@@ -39,6 +39,8 @@ struct OpenTable {
 struct OperationKey {
   std::string operation_id;    ///< UUIDv7 text; empty: not idempotent
   std::string payload_digest;  ///< SHA-256 hex of what would be written
+  /// False for an id that nobody asked for: it is left out where a change takes none.
+  bool required = true;
 };
 
 struct CommitOutcome {
@@ -50,6 +52,8 @@ struct CommitOutcome {
   uint64_t num_deleted = 0;
   uint64_t num_updated = 0;
   uint64_t num_inserted = 0;
+  /// Attempts that lost against another commit, and runs that had to be worked out again.
+  int lost_attempts = 0;
 };
 
 struct WriteOptions {

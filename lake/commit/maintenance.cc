@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "lake/base/crash_point.h"
+#include "lake/commit/commit_transaction.h"
 #include "lake/commit/incarnation.h"
 #include "lake/commit/lakehouse_core.h"
+#include "lake/commit/operations.h"
 #include "lake/table/commit.h"
 
 namespace lake::commit {
@@ -35,55 +37,59 @@ Status Maintenance::CheckBelongs(const Context& context, const OpenTable& table)
   return CheckIncarnation(context, table.entry, store.get(), newest->manifest());
 }
 
-Result<uint64_t> Maintenance::Commit(const Context& context, const OpenTable& table,
-                                     const table::Transaction& transaction,
-                                     std::vector<std::string> sync_keys,
-                                     std::shared_ptr<const table::Manifest>* manifest) {
+Result<OperationKey> Maintenance::KeyFor(const OpenTable& table,
+                                         const OperationKey& operation) const {
   ARROW_RETURN_NOT_OK(core_->write_gate());
-  const std::shared_ptr<storage::ObjectStore>& store = table.dataset->store();
-  table::CommitOptions options;
-  options.sync_keys = std::move(sync_keys);
-  options.authority = [&](const table::Dataset* newest) -> Status {
-    if (newest == nullptr) return TableMissing(table.entry);
-    return CheckIncarnation(context, table.entry, store.get(), newest->manifest());
-  };
-  ARROW_ASSIGN_OR_RAISE(table::CommitResult result,
-                        table::Commit(context, store, transaction, options));
-  if (manifest != nullptr) *manifest = result.manifest;
-  // The hint is of the main line; only a hint: the version is visible and durable without it.
-  if (!table.dataset->branch()) {
-    core_->metastore()
-        .AdvanceHint(HintContext(context), table.entry.incarnation, result.version)
-        .ok();
+  if (operation.operation_id.empty() || !table.dataset->branch()) {
+    ARROW_RETURN_NOT_OK(CheckOperationKey(operation));
+    return operation;
   }
-  CrashPoint("hint_published");
-  return result.version;
+  if (!operation.required) return OperationKey{};
+  // A record does not tell the line of versions: a replay would look for it on the main one.
+  return Error(ErrorCode::kUnsupported,
+               "unsupported: an operation id for a change of a branch: '{}' of table '{}'",
+               *table.dataset->branch(), table.entry.name.ToString());
 }
 
 Result<CommitOutcome> Maintenance::Restore(const Context& context, const OpenTable& table,
-                                           uint64_t version) {
+                                           uint64_t version, const OperationKey& operation) {
   const table::Dataset& dataset = *table.dataset;
   const std::shared_ptr<storage::ObjectStore>& root = dataset.root_store();
+  ARROW_ASSIGN_OR_RAISE(const OperationKey key, KeyFor(table, operation));
+  ARROW_ASSIGN_OR_RAISE(const BegunChange begun, BeginChange(context, core_.get(), table, key));
+  if (begun.outcome.has_value()) return *begun.outcome;
   // A clean-up that runs meanwhile sees the pin, or the pin sees that the version is gone.
   const std::string pin =
       std::string(table::kPinPrefix) + "restore-" + Uuid::NewV7(context).ToString();
   ARROW_RETURN_NOT_OK(table::CreateTag(context, root, pin, {dataset.branch(), version}).status());
   CrashPoint("restore_pinned");
-  const table::Transaction transaction = table::NewTransaction(
-      context, dataset.manifest().version(), table::RestoreOperation{version});
-  Result<uint64_t> restored = Commit(context, table, transaction, {}, nullptr);
+  Result<CommitOutcome> restored = CommitRestore(context, table, version, key, begun.replay_base);
   if (!restored.ok() && IsCommitStateUnknown(restored.status())) return restored.status();
-  Status lifted = table::DeleteTag(SettlingContext(context), root.get(), pin);
-  ARROW_RETURN_NOT_OK(restored.status());
-  // The version stands; a pin that stayed is lifted by the next clean-up.
-  (void)lifted;
-  table::OpenOptions options;
-  options.version = *restored;
-  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<table::Dataset> newest,
-                        table::Dataset::Open(context, dataset.store(), options));
+  // The version stands, or will never; a pin that stayed is lifted by the next clean-up.
+  table::DeleteTag(SettlingContext(context), root.get(), pin).ok();
+  return restored;
+}
+
+Result<CommitOutcome> Maintenance::CommitRestore(const Context& context, const OpenTable& table,
+                                                 uint64_t version, const OperationKey& operation,
+                                                 std::optional<uint64_t> replay_base) {
+  const std::shared_ptr<storage::ObjectStore>& store = table.dataset->store();
+  table::OpenOptions open;
+  open.version = version;
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<table::Dataset> old,
+                        table::Dataset::Open(context, store, open));
   CommitOutcome outcome;
-  outcome.version = *restored;
-  outcome.num_rows = table::KnownRows(newest->manifest());
+  outcome.num_rows = table::KnownRows(old->manifest());
+  table::Transaction transaction = table::NewTransaction(
+      context, table.dataset->manifest().version(), table::RestoreOperation{version});
+  transaction.properties[table::kNumRowsProperty] = std::to_string(outcome.num_rows);
+  ARROW_ASSIGN_OR_RAISE(table::CommitResult result,
+                        CommitTransaction(context, store, std::move(transaction), operation,
+                                          OptionsFor(context, table, replay_base)));
+  outcome.version = result.version;
+  outcome.replayed = result.replayed;
+  outcome.lost_attempts = result.lost_attempts;
+  PublishOutcome(context, core_.get(), table, operation, outcome);
   return outcome;
 }
 

@@ -33,6 +33,10 @@ struct CompactOutcome {
   uint64_t bytes_before = 0;
   uint64_t bytes_after = 0;
   size_t files_copied = 0;
+  /// Done before, under the same operation id: of the counts only `rows` is known, if that.
+  bool replayed = false;
+  /// Attempts that lost against another commit.
+  int lost_attempts = 0;
 };
 
 struct CloneOptions {
@@ -48,10 +52,13 @@ class Maintenance {
   explicit Maintenance(std::shared_ptr<LakehouseCore> core) : core_(std::move(core)) {}
 
   /// Rewrites small fragments and those with many deleted rows. What others commit meanwhile stays:
-  /// groups that they changed are given up, the rest is committed.
+  /// groups that they changed are given up, the rest is committed. With an operation id, idempotent
+  /// as Lakehouse::Append; kUnsupported with one on a branch. Where all groups are given up, the
+  /// operation has not happened.
   Result<CompactOutcome> Compact(
       const Context& context, const OpenTable& table, const table::CompactionOptions& options,
-      const std::function<void(const table::CompactionProgress&)>& progress = {});
+      const std::function<void(const table::CompactionProgress&)>& progress = {},
+      const OperationKey& operation = {});
 
   /// Removes old versions and leftovers of the table and its branches (DESIGN: version clean-up).
   /// Operations that have a record are resolved first; pins of clones that are gone are lifted.
@@ -63,8 +70,10 @@ class Maintenance {
   Result<table::VerifyReport> Verify(const Context& context, const catalog::Principal& principal,
                                      const OpenTable& table, table::VerifyOptions options);
 
-  /// Makes the content of an older version of the same line the newest one.
-  Result<CommitOutcome> Restore(const Context& context, const OpenTable& table, uint64_t version);
+  /// Makes the content of an older version of the same line the newest one. An operation id as for
+  /// Compact.
+  Result<CommitOutcome> Restore(const Context& context, const OpenTable& table, uint64_t version,
+                                const OperationKey& operation = {});
 
   Result<std::vector<table::Tag>> ListTags(const Context& context, const OpenTable& table);
   /// Names the version that `table` was opened at. kInvalidArgument for names that start "lake-",
@@ -87,9 +96,11 @@ class Maintenance {
                                const catalog::QualifiedName& name, const CloneOptions& options);
 
  private:
-  Result<uint64_t> Commit(const Context& context, const OpenTable& table,
-                          const table::Transaction& transaction, std::vector<std::string> sync_keys,
-                          std::shared_ptr<const table::Manifest>* manifest);
+  /// The id under which a change of `table` is done; kUnsupported on a branch.
+  Result<OperationKey> KeyFor(const OpenTable& table, const OperationKey& operation) const;
+  Result<CommitOutcome> CommitRestore(const Context& context, const OpenTable& table,
+                                      uint64_t version, const OperationKey& operation,
+                                      std::optional<uint64_t> replay_base);
   Status CheckBelongs(const Context& context, const OpenTable& table) const;
 
   const std::shared_ptr<LakehouseCore> core_;

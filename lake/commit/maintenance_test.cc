@@ -224,5 +224,98 @@ TEST_F(MaintenanceTest, NoFaultOfCompactionOrCloneLosesARow) {
   }
 }
 
+TEST_F(MaintenanceTest, ACompactionRunsOnceByItsId) {
+  MakeTable();
+  const OperationKey operation{"01890a5d-ac96-774b-bcce-b302099a8057", "digest"};
+  CompactOutcome first = maintenance().Compact(context_, *Open(), {}, {}, operation).ValueOrDie();
+  EXPECT_TRUE(first.changed);
+  EXPECT_FALSE(first.replayed);
+  ASSERT_TRUE(AppendNumbers(context_, lakehouse_->get(), "t", {9}).ok());
+  for (int i = 0; i < 2; ++i) {
+    CompactOutcome again = maintenance().Compact(context_, *Open(), {}, {}, operation).ValueOrDie();
+    EXPECT_TRUE(again.replayed);
+    EXPECT_EQ(again.version, first.version);
+    EXPECT_EQ(again.rows, 5u);
+  }
+  EXPECT_EQ(Open()->dataset->manifest().fragments().size(), 2u);
+  // One that found nothing to do is remembered, too.
+  const OperationKey nothing{"01890a5d-ac96-774b-bcce-b302099a8058", "digest"};
+  const table::CompactionOptions idle{.target_rows = 1};
+  EXPECT_FALSE(maintenance().Compact(context_, *Open(), idle, {}, nothing)->replayed);
+  EXPECT_TRUE(maintenance().Compact(context_, *Open(), idle, {}, nothing)->replayed);
+  EXPECT_EQ(CodeOf(maintenance()
+                       .Compact(context_, *Open(), {}, {}, {nothing.operation_id, "other"})
+                       .status()),
+            ErrorCode::kInvalidArgument);
+}
+
+TEST_F(MaintenanceTest, ARestoreRunsOnceByItsId) {
+  MakeTable();
+  const OperationKey operation{"01890a5d-ac96-774b-bcce-b302099a8057", "digest"};
+  CommitOutcome first = maintenance().Restore(context_, *Open(), 2, operation).ValueOrDie();
+  ASSERT_TRUE(AppendNumbers(context_, lakehouse_->get(), "t", {9}).ok());
+  CommitOutcome again = maintenance().Restore(context_, *Open(), 2, operation).ValueOrDie();
+  EXPECT_TRUE(again.replayed);
+  EXPECT_EQ(again.version, first.version);
+  EXPECT_EQ(again.num_rows, 3u);
+  EXPECT_EQ((*lakehouse_)->Replay(context_, {}, operation)->version, first.version);
+  EXPECT_THAT(Values(), ElementsAre(1, 2, 3, 9));
+}
+
+TEST_F(MaintenanceTest, AnOperationIdOnABranchIsRefusedByName) {
+  MakeTable();
+  ASSERT_TRUE(maintenance().CreateBranch(context_, *Open(), "dev").ok());
+  table::OpenOptions options;
+  options.branch = "dev";
+  const OperationKey operation{"01890a5d-ac96-774b-bcce-b302099a8057", "digest"};
+  const std::shared_ptr<const OpenTable> branch = Open("t", options);
+  Status refused = maintenance().Restore(context_, *branch, 4, operation).status();
+  EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
+  EXPECT_THAT(refused.message(), HasSubstr("dev"));
+  EXPECT_EQ(CodeOf(maintenance().Compact(context_, *branch, {}, {}, operation).status()),
+            ErrorCode::kUnsupported);
+  EXPECT_TRUE(maintenance().Restore(context_, *branch, 4).ok());
+}
+
+// Each store call of a compaction and a restore, under each fault: run again by its id, the
+// operation stands in the history once.
+TEST_F(MaintenanceTest, AfterAnyFaultAReplayEndsItOnce) {
+  const OperationKey operation{"01890a5d-ac96-774b-bcce-b302099a8057", "digest"};
+  for (const bool restore : {false, true}) {
+    auto run = [&](const OpenTable& table) {
+      return restore ? maintenance().Restore(context_, table, 2, operation).status()
+                     : maintenance().Compact(context_, table, {}, {}, operation).status();
+    };
+    bool reached = true;
+    for (size_t call = 0; reached; ++call) {
+      reached = false;
+      for (const storage::Fault fault : storage::kAllFaults) {
+        store_ = std::make_shared<storage::FaultyStore>(storage::MakeMemoryStore());
+        lakehouse_ = std::make_unique<TestLakehouse>(store_, context_);
+        MakeTable();
+        std::shared_ptr<const OpenTable> table = Open();
+        store_->Reset();
+        store_->FailCall(call, fault);
+        Status first = run(*table);
+        reached |= store_->num_injected() > 0;
+        store_->Reset();
+        Status second = run(*Open());
+        EXPECT_TRUE(second.ok()) << call << " " << storage::FaultName(fault) << " " << first << " "
+                                 << second;
+        size_t times = 0;
+        for (const table::VersionInfo& version : Open()->dataset->Versions(context_).ValueOrDie()) {
+          times += version.operation == (restore ? "restore" : "rewrite") ? 1 : 0;
+        }
+        EXPECT_EQ(times, 1u) << call << " " << storage::FaultName(fault);
+        if (restore) {
+          EXPECT_THAT(Values(), ElementsAre(1, 2, 3)) << call;
+        } else {
+          EXPECT_THAT(Values(), ElementsAre(1, 2, 3, 4, 5)) << call;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lake::commit

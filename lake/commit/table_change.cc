@@ -107,6 +107,7 @@ Result<CommitOutcome> RunChange(const Context& context, TableChange* change,
   for (int run = 1;; ++run) {
     ARROW_ASSIGN_OR_RAISE(table::PreparedChange prepared, make(context, change->input()));
     Result<CommitOutcome> outcome = change->Commit(context, std::move(prepared));
+    if (outcome.ok()) outcome->lost_attempts += run - 1;
     if (outcome.ok() || CodeOf(outcome.status()) != ErrorCode::kConflict ||
         !IsRetryable(outcome.status()) || run == kMaxRuns) {
       return outcome;

@@ -83,6 +83,7 @@ class AppendWrite : public TableWrite {
                             CommitRows(context, read_version, std::move(fragments)));
       outcome.version = result.version;
       outcome.replayed = result.replayed;
+      outcome.lost_attempts = result.lost_attempts;
     }
     PublishOutcome(context, core_.get(), *table_, operation_, outcome);
     return outcome;

@@ -148,7 +148,8 @@ class StatementRun {
                           UploadParameters(context_, workspace_, &parameters_, observer_));
     commit::OperationKey operation{
         .operation_id = request_.operation_id.value_or(Uuid::NewV7(context_).ToString()),
-        .payload_digest = PayloadDigest(sql, parameters_)};
+        .payload_digest = PayloadDigest(sql, parameters_),
+        .required = request_.operation_id.has_value()};
     session_->SetOperation(operation);
     return NameOperation(Execute(statement.get(), values), operation.operation_id);
   }

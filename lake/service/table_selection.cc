@@ -1,6 +1,11 @@
 #include "lake/service/table_selection.h"
 
 #include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lake/objects/sha256.h"
 
 namespace lake::service {
 
@@ -14,6 +19,24 @@ Result<std::shared_ptr<const commit::OpenTable>> OpenSelection(const Context& co
   if (!selection.branch.empty() && selection.branch != "main") options.branch = selection.branch;
   return workspace->lakehouse().OpenByName(context, workspace->principal(), name,
                                            catalog::NameMatch::kSql, options);
+}
+
+commit::OperationKey OperationOn(const TableSelection& selection, std::string_view command,
+                                 std::string id, const std::vector<std::string>& arguments) {
+  if (id.empty()) return {};
+  objects::Sha256 hash;
+  auto add = [&hash](std::string_view part) {
+    hash.Update(fmt::format("{}:", part.size()));
+    hash.Update(part);
+  };
+  hash.Update(std::string_view("lake.table.v1"));
+  add(command);
+  add(selection.table);
+  add(selection.version ? std::to_string(*selection.version) : "");
+  add(selection.tag);
+  add(selection.branch);
+  for (const std::string& argument : arguments) add(argument);
+  return {.operation_id = std::move(id), .payload_digest = hash.Finish()};
 }
 
 Result<int64_t> ParseDuration(const std::string& text) {

@@ -88,6 +88,33 @@ def test_restore_and_diff(lake, table):
     assert (diff["rows_added"], len(diff["fragments_added"]), len(diff["commits"])) == (3, 3, 3)
 
 
+def test_compact_and_restore_run_once_by_their_id(lake, table):
+    compaction, restore = "01890a5d-ac96-774b-bcce-b302099a8057", "01890a5d-ac96-774b-bcce-b302099a8058"
+    first = json.loads(lake.run("table", "compact", table, "--operation-id", compaction, "--json", "--quiet").stdout)
+    assert (first["changed"], first["replayed"], first["version"]) == (True, False, 6)
+    lake.sql("INSERT INTO main.t VALUES (7)")
+    again = json.loads(lake.run("table", "compact", table, "--operation-id", compaction, "--json", "--quiet").stdout)
+    assert (again["changed"], again["replayed"], again["version"], again["rows"]) == (False, True, 6, 3)
+    assert lake.run("table", "compact", table, "--operation-id", compaction, "--quiet").stdout == (
+        "main.t: was compacted by this operation before, in version 6\n")
+    first = json.loads(lake.run("table", "restore", table, "--version", "2", "--operation-id", restore, "--json").stdout)
+    assert first == {"restored": 2, "version": 8, "rows": 1, "replayed": False}
+    lake.sql("INSERT INTO main.t VALUES (8)")
+    again = json.loads(lake.run("table", "restore", table, "--version", "2", "--operation-id", restore, "--json").stdout)
+    assert again == {"restored": 2, "version": 8, "rows": 1, "replayed": True}
+    assert json.loads(lake.sql("SELECT x FROM main.t ORDER BY x").stdout) == [{"x": 0}, {"x": 8}]
+    # Another input, another kind of id, and what changes nothing.
+    assert "another input" in lake.run("table", "restore", table, "--version", "3", "--operation-id", restore,
+                                       exit_code=1).stderr
+    assert "another input" in lake.run("table", "compact", table, "--target-rows", "5", "--operation-id", compaction,
+                                       exit_code=1).stderr
+    assert "version 7" in lake.run("table", "compact", table, "--operation-id", "x", exit_code=1).stderr
+    lake.run("table", "compact", table, "--dry-run", "--operation-id", compaction, exit_code=2)
+    lake.run("table", "branch", "create", table, "dev")
+    assert "branch" in lake.run("table", "compact", table, "--branch", "dev", "--operation-id",
+                                "01890a5d-ac96-774b-bcce-b302099a8059", exit_code=1).stderr
+
+
 def test_clone_and_copy(lake, table):
     assert lake.run("table", "clone", table, "main.c").stdout == "main.c is a shallow clone of version 4 of main.t\n"
     assert lake.run("table", "clone", table, "main.d", "--copy", "--quiet", "--version", "2").stdout == (
