@@ -1,6 +1,10 @@
 // CALL lake_tag(…) and its like: the upkeep of tables from SQL.
 
+#include <functional>
+#include <map>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <duckdb/catalog/catalog_transaction.hpp>
 #include <duckdb/parser/parsed_data/create_table_function_info.hpp>
@@ -19,138 +23,281 @@ using duckdb::Value;
 
 /// What a call was given besides the table.
 struct CallArguments {
-  /// The second argument.
+  /// The second argument; null where there is none.
   Value value;
   /// Named: nothing where it was not given.
   std::map<std::string, Value> named;
+  /// Of the session, for commits.
+  commit::OperationKey operation;
 
   std::string Text() const { return value.GetValue<std::string>(); }
-  std::optional<uint64_t> Number(const std::string& name) const {
+  const Value* Find(const std::string& name) const {
     const auto found = named.find(name);
-    if (found == named.end() || found->second.IsNull()) return std::nullopt;
-    return found->second.GetValue<uint64_t>();
+    return found == named.end() || found->second.IsNull() ? nullptr : &found->second;
   }
-  bool Flag(const std::string& name) const {
-    const auto found = named.find(name);
-    return found != named.end() && !found->second.IsNull() && found->second.GetValue<bool>();
+  std::optional<std::string> Name(const std::string& name) const {
+    const Value* found = Find(name);
+    return found == nullptr ? std::nullopt : std::optional(found->GetValue<std::string>());
+  }
+  std::optional<uint64_t> Number(const std::string& name) const {
+    const Value* found = Find(name);
+    return found == nullptr ? std::nullopt : std::optional(found->GetValue<uint64_t>());
+  }
+  bool Flag(const std::string& name, bool otherwise = false) const {
+    const Value* found = Find(name);
+    return found == nullptr ? otherwise : found->GetValue<bool>();
   }
 };
 
 using Row = std::vector<Value>;
+using Columns = std::vector<std::pair<const char*, LogicalType>>;
+using OpenTable = std::shared_ptr<const commit::OpenTable>;
+
+/// What a call works with. The table is open at the version that the arguments name.
+struct Call {
+  const Context& context;
+  commit::Maintenance& maintenance;
+  const commit::OpenTable& table;
+  const CallArguments& arguments;
+  /// The newest version of the table's line.
+  std::function<Result<OpenTable>()> open_newest;
+};
 
 struct CallFunction {
   const char* name;
-  /// The type of the second argument, if there is one.
+  /// The type of the second argument, if there is one; it may be left out if `optional_argument`.
   std::optional<LogicalType> argument;
-  std::vector<std::pair<const char*, LogicalType>> named;
-  std::vector<std::pair<const char*, LogicalType>> columns;
-  Result<Row> (*run)(const Context& context, commit::Maintenance& maintenance,
-                     const commit::OpenTable& table, const CallArguments& arguments);
+  bool optional_argument;
+  Columns named;
+  Columns columns;
+  Result<Row> (*run)(const Call& call);
 };
 
 Value Count(uint64_t value) { return Value::UBIGINT(value); }
 
-Result<Row> Tag(const Context& context, commit::Maintenance& maintenance,
-                const commit::OpenTable& table, const CallArguments& arguments) {
-  ARROW_ASSIGN_OR_RAISE(auto tag, arguments.Flag("replace")
-                                      ? maintenance.UpdateTag(context, table, arguments.Text())
-                                      : maintenance.CreateTag(context, table, arguments.Text()));
-  return Row{Value(tag.name), Count(tag.target.version)};
+Value Optional(const std::optional<std::string>& text) {
+  return text ? Value(*text) : Value(LogicalType::VARCHAR);
 }
 
-Result<Row> DropTag(const Context& context, commit::Maintenance& maintenance,
-                    const commit::OpenTable& table, const CallArguments& arguments) {
-  ARROW_RETURN_NOT_OK(maintenance.DeleteTag(context, table, arguments.Text()));
-  return Row{Value(arguments.Text())};
-}
-
-Result<Row> Branch(const Context& context, commit::Maintenance& maintenance,
-                   const commit::OpenTable& table, const CallArguments& arguments) {
-  ARROW_ASSIGN_OR_RAISE(auto branch, maintenance.CreateBranch(context, table, arguments.Text()));
-  return Row{Value(branch.name), Count(branch.parent.version)};
-}
-
-Result<Row> DropBranch(const Context& context, commit::Maintenance& maintenance,
-                       const commit::OpenTable& table, const CallArguments& arguments) {
-  ARROW_RETURN_NOT_OK(maintenance.DeleteBranch(context, table, arguments.Text()));
-  return Row{Value(arguments.Text())};
-}
-
-Result<Row> Restore(const Context& context, commit::Maintenance& maintenance,
-                    const commit::OpenTable& table, const CallArguments& arguments) {
-  if (arguments.value.GetValue<int64_t>() < 0) {
-    return Error(ErrorCode::kInvalidArgument, "not a version number: {}",
-                 arguments.value.ToString());
+Result<Row> Tag(const Call& call) {
+  const std::string name = call.arguments.Text();
+  Result<table::Tag> tag =
+      call.arguments.Flag("replace")
+          ? call.maintenance.UpdateTag(call.context, call.table, name)
+          : Result<table::Tag>(Error(ErrorCode::kNotFound, "no tag to replace: {}", name));
+  if (!tag.ok() && CodeOf(tag.status()) == ErrorCode::kNotFound) {
+    tag = call.maintenance.CreateTag(call.context, call.table, name);
   }
-  ARROW_ASSIGN_OR_RAISE(auto outcome,
-                        maintenance.Restore(context, table, arguments.value.GetValue<uint64_t>()));
-  return Row{Count(outcome.version)};
+  ARROW_RETURN_NOT_OK(tag);
+  return Row{Value(tag->name), Optional(tag->target.branch), Count(tag->target.version)};
 }
 
-Result<Row> Compact(const Context& context, commit::Maintenance& maintenance,
-                    const commit::OpenTable& table, const CallArguments& arguments) {
+Result<Row> DropTag(const Call& call) {
+  ARROW_RETURN_NOT_OK(call.maintenance.DeleteTag(call.context, call.table, call.arguments.Text()));
+  return Row{call.arguments.value};
+}
+
+Result<Row> Branch(const Call& call) {
+  ARROW_ASSIGN_OR_RAISE(
+      auto branch, call.maintenance.CreateBranch(call.context, call.table, call.arguments.Text()));
+  return Row{Value(branch.name), Optional(branch.parent.branch), Count(branch.parent.version)};
+}
+
+Result<Row> DropBranch(const Call& call) {
+  ARROW_RETURN_NOT_OK(
+      call.maintenance.DeleteBranch(call.context, call.table, call.arguments.Text()));
+  return Row{call.arguments.value};
+}
+
+Result<Row> Restore(const Call& call) {
+  const uint64_t version = call.table.dataset->manifest().version();
+  ARROW_ASSIGN_OR_RAISE(OpenTable newest, call.open_newest());
+  ARROW_ASSIGN_OR_RAISE(auto outcome, call.maintenance.Restore(call.context, *newest, version,
+                                                               call.arguments.operation));
+  return Row{Count(version), Count(outcome.version), Count(outcome.num_rows)};
+}
+
+/// What a compaction would do.
+Result<Row> PlanCompaction(const Call& call, const table::CompactionOptions& options) {
+  ARROW_ASSIGN_OR_RAISE(auto plan,
+                        table::PlanCompaction(call.context, *call.table.dataset, options));
+  const size_t before = call.table.dataset->manifest().fragments().size();
+  size_t after = before;
+  uint64_t rows = 0;
+  uint64_t deleted = 0;
+  for (const table::CompactionGroup& group : plan.groups) {
+    const uint64_t left = group.physical_rows - group.deleted_rows;
+    after -= group.fragments.size();
+    after += table::NumOutputs(left, options.target_rows);
+    rows += left;
+    deleted += group.deleted_rows;
+  }
+  return Row{Count(plan.read_version),
+             Value::BOOLEAN(!plan.groups.empty()),
+             Count(before),
+             Count(after),
+             Count(0),
+             Count(rows),
+             Count(deleted),
+             Count(plan.num_bytes()),
+             Value(LogicalType::UBIGINT),
+             Value::BOOLEAN(true)};
+}
+
+Result<Row> Compact(const Call& call) {
+  const CallArguments& arguments = call.arguments;
   table::CompactionOptions options;
   options.target_rows = arguments.Number("target_rows").value_or(options.target_rows);
-  ARROW_ASSIGN_OR_RAISE(auto outcome, maintenance.Compact(context, table, options));
-  return Row{Count(outcome.version), Count(outcome.fragments_before),
-             Count(outcome.fragments_after), Count(outcome.rows)};
+  options.max_bytes = arguments.Number("max_bytes");
+  options.materialize_deletions = arguments.Flag("materialize_deletions", true);
+  options.copy_pages = arguments.Flag("copy_pages", true);
+  if (const Value* threshold = arguments.Find("deletion_threshold")) {
+    options.deletion_threshold = threshold->GetValue<double>();
+  }
+  if (arguments.Flag("dry_run")) return PlanCompaction(call, options);
+  ARROW_ASSIGN_OR_RAISE(auto outcome, call.maintenance.Compact(call.context, call.table, options,
+                                                               {}, arguments.operation));
+  return Row{Count(outcome.version),          Value::BOOLEAN(outcome.changed),
+             Count(outcome.fragments_before), Count(outcome.fragments_after),
+             Count(outcome.groups_given_up),  Count(outcome.rows),
+             Count(outcome.deleted_rows),     Count(outcome.bytes_before),
+             Count(outcome.bytes_after),      Value::BOOLEAN(false)};
 }
 
-Result<Row> CleanUp(const Context& context, commit::Maintenance& maintenance,
-                    const commit::OpenTable& table, const CallArguments& arguments) {
+/// A duration of at most 100 years, in nanoseconds. Months have no length of their own.
+Status ReadDuration(const CallArguments& arguments, const char* name, int64_t* nanos) {
+  const Value* value = arguments.Find(name);
+  if (value == nullptr) return Status::OK();
+  constexpr int64_t kMostDays = int64_t{100} * 365;
+  constexpr int64_t kDayMicros = int64_t{24} * 3600 * 1'000'000;
+  const auto interval = value->GetValue<duckdb::interval_t>();
+  if (interval.months != 0) {
+    return Error(ErrorCode::kInvalidArgument,
+                 "a duration in months or years has no fixed length; say it in days: {} => {}",
+                 name, value->ToString());
+  }
+  if (interval.days < 0 || interval.micros < 0 || interval.days > kMostDays ||
+      interval.micros > kMostDays * kDayMicros) {
+    return Error(ErrorCode::kInvalidArgument,
+                 "a duration is not negative and at most 100 years: {} => {}", name,
+                 value->ToString());
+  }
+  // At most 200 years: fits.
+  *nanos = (interval.days * kDayMicros + interval.micros) * 1000;
+  return Status::OK();
+}
+
+const LogicalType& FateType() {
+  static const LogicalType type = LogicalType::STRUCT({{"branch", LogicalType::VARCHAR},
+                                                       {"version", LogicalType::UBIGINT},
+                                                       {"committed_at", LogicalType::TIMESTAMP_TZ},
+                                                       {"removed", LogicalType::BOOLEAN},
+                                                       {"reason", LogicalType::VARCHAR}});
+  return type;
+}
+
+Value Fates(const std::vector<table::VersionFate>& fates) {
+  duckdb::vector<Value> values;
+  for (const table::VersionFate& fate : fates) {
+    const Value committed = fate.timestamp_nanos == 0 ? Value(LogicalType::TIMESTAMP_TZ)
+                                                      : InstantValue(fate.timestamp_nanos);
+    values.push_back(Value::STRUCT(
+        FateType(), {Optional(fate.version.branch), Count(fate.version.version), committed,
+                     Value::BOOLEAN(fate.removed),
+                     fate.removed ? Value(LogicalType::VARCHAR) : Value(fate.reason)}));
+  }
+  return Value::LIST(FateType(), std::move(values));
+}
+
+Result<Row> CleanUp(const Call& call) {
+  const CallArguments& arguments = call.arguments;
   table::CleanupOptions options;
   options.dry_run = arguments.Flag("dry_run");
   options.keep_versions = arguments.Number("keep_versions").value_or(options.keep_versions);
-  if (const auto hours = arguments.Number("older_than_hours")) {
-    constexpr uint64_t kMostHours = 24 * 365 * 100;
-    if (*hours > kMostHours) {
-      return Error(ErrorCode::kInvalidArgument, "older_than_hours is more than 100 years: {}",
-                   *hours);
-    }
-    options.older_than_nanos = static_cast<int64_t>(*hours) * 3600 * 1'000'000'000;
-  }
-  ARROW_ASSIGN_OR_RAISE(auto report, maintenance.CleanUp(context, table, std::move(options)));
+  options.delete_unverified = arguments.Flag("delete_unverified");
+  ARROW_RETURN_NOT_OK(ReadDuration(arguments, "older_than", &options.older_than_nanos));
+  ARROW_RETURN_NOT_OK(ReadDuration(arguments, "superseded_for", &options.superseded_for_nanos));
+  ARROW_RETURN_NOT_OK(ReadDuration(arguments, "replay_retention", &options.replay_retention_nanos));
+  ARROW_ASSIGN_OR_RAISE(auto report,
+                        call.maintenance.CleanUp(call.context, call.table, std::move(options)));
   const table::FileCount removed = report.total_removed();
-  return Row{Count(report.num_versions_removed()), Count(removed.files), Count(removed.bytes),
-             Value::BOOLEAN(report.dry_run)};
+  const uint64_t gone = report.num_versions_removed();
+  return Row{Count(gone),
+             Count(report.versions.size() - gone),
+             Count(removed.files),
+             Count(removed.bytes),
+             Count(report.kept_unverified.files),
+             Count(report.bytes_before),
+             Count(report.bytes_after),
+             Value::BOOLEAN(report.dry_run),
+             Fates(report.versions)};
 }
+
+const LogicalType kText = LogicalType::VARCHAR;
+const LogicalType kNumber = LogicalType::UBIGINT;
+const LogicalType kFlag = LogicalType::BOOLEAN;
 
 const std::vector<CallFunction>& CallFunctions() {
   static const std::vector<CallFunction> functions = {
       {"lake_tag",
-       LogicalType::VARCHAR,
-       {{"version", LogicalType::UBIGINT}, {"replace", LogicalType::BOOLEAN}},
-       {{"tag", LogicalType::VARCHAR}, {"version", LogicalType::UBIGINT}},
+       kText,
+       false,
+       {{"version", kNumber}, {"tag", kText}, {"branch", kText}, {"replace", kFlag}},
+       {{"tag", kText}, {"branch", kText}, {"version", kNumber}},
        Tag},
-      {"lake_drop_tag", LogicalType::VARCHAR, {}, {{"tag", LogicalType::VARCHAR}}, DropTag},
+      {"lake_drop_tag", kText, false, {}, {{"tag", kText}}, DropTag},
       {"lake_branch",
-       LogicalType::VARCHAR,
-       {{"version", LogicalType::UBIGINT}},
-       {{"branch", LogicalType::VARCHAR}, {"version", LogicalType::UBIGINT}},
+       kText,
+       false,
+       {{"version", kNumber}, {"tag", kText}, {"branch", kText}},
+       {{"branch", kText}, {"parent_branch", kText}, {"parent_version", kNumber}},
        Branch},
-      {"lake_drop_branch",
-       LogicalType::VARCHAR,
-       {},
-       {{"branch", LogicalType::VARCHAR}},
-       DropBranch},
-      {"lake_restore", LogicalType::BIGINT, {}, {{"version", LogicalType::UBIGINT}}, Restore},
+      {"lake_drop_branch", kText, false, {}, {{"branch", kText}}, DropBranch},
+      {"lake_restore",
+       LogicalType::BIGINT,
+       true,
+       {{"version", kNumber}, {"tag", kText}, {"branch", kText}},
+       {{"restored_version", kNumber}, {"version", kNumber}, {"num_rows", kNumber}},
+       Restore},
       {"lake_compact",
        std::nullopt,
-       {{"target_rows", LogicalType::UBIGINT}},
-       {{"version", LogicalType::UBIGINT},
-        {"fragments_before", LogicalType::UBIGINT},
-        {"fragments_after", LogicalType::UBIGINT},
-        {"rows_written", LogicalType::UBIGINT}},
+       false,
+       {{"target_rows", kNumber},
+        {"max_bytes", kNumber},
+        {"deletion_threshold", LogicalType::DOUBLE},
+        {"materialize_deletions", kFlag},
+        {"copy_pages", kFlag},
+        {"branch", kText},
+        {"dry_run", kFlag}},
+       {{"version", kNumber},
+        {"changed", kFlag},
+        {"fragments_before", kNumber},
+        {"fragments_after", kNumber},
+        {"groups_given_up", kNumber},
+        {"rows_written", kNumber},
+        {"deleted_rows", kNumber},
+        {"bytes_before", kNumber},
+        {"bytes_after", kNumber},
+        {"dry_run", kFlag}},
        Compact},
       {"lake_cleanup",
        std::nullopt,
-       {{"older_than_hours", LogicalType::UBIGINT},
-        {"keep_versions", LogicalType::UBIGINT},
-        {"dry_run", LogicalType::BOOLEAN}},
-       {{"versions_removed", LogicalType::UBIGINT},
-        {"files_removed", LogicalType::UBIGINT},
-        {"bytes_removed", LogicalType::UBIGINT},
-        {"dry_run", LogicalType::BOOLEAN}},
+       false,
+       {{"older_than", LogicalType::INTERVAL},
+        {"superseded_for", LogicalType::INTERVAL},
+        {"replay_retention", LogicalType::INTERVAL},
+        {"keep_versions", kNumber},
+        {"delete_unverified", kFlag},
+        {"dry_run", kFlag}},
+       {{"versions_removed", kNumber},
+        {"versions_kept", kNumber},
+        {"files_removed", kNumber},
+        {"bytes_removed", kNumber},
+        {"files_unverified", kNumber},
+        {"bytes_before", kNumber},
+        {"bytes_after", kNumber},
+        {"dry_run", kFlag},
+        {"versions", LogicalType::LIST(FateType())}},
        CleanUp},
   };
   return functions;
@@ -202,6 +349,29 @@ duckdb::unique_ptr<duckdb::GlobalTableFunctionState> Init(duckdb::ClientContext&
   return duckdb::make_uniq<CallState>();
 }
 
+/// Which version of the table the arguments mean.
+Result<table::OpenOptions> SelectionOf(const CallBindData& data) {
+  table::OpenOptions options;
+  options.version = data.arguments.Number("version");
+  options.tag = data.arguments.Name("tag");
+  options.branch = data.arguments.Name("branch");
+  if (options.branch == "main") options.branch.reset();
+  if (!data.function->optional_argument) return options;
+  // lake_restore: the version by place or by name.
+  if (!data.arguments.value.IsNull()) {
+    const auto version = data.arguments.value.GetValue<int64_t>();
+    if (version < 0 || options.version) {
+      return Error(ErrorCode::kInvalidArgument, "{} takes one version, not {}", data.function->name,
+                   version);
+    }
+    options.version = static_cast<uint64_t>(version);
+  }
+  if (!options.version && !options.tag) {
+    return Error(ErrorCode::kInvalidArgument, "{} takes a version or a tag", data.function->name);
+  }
+  return options;
+}
+
 void Run(duckdb::ClientContext& context, duckdb::TableFunctionInput& input,
          duckdb::DataChunk& output) {
   auto& state = input.global_state->Cast<CallState>();
@@ -209,12 +379,19 @@ void Run(duckdb::ClientContext& context, duckdb::TableFunctionInput& input,
   const auto& data = input.bind_data->Cast<CallBindData>();
   RefuseInTransaction(context, data.function->name);
   SessionState& session = SessionState::Of(context);
-  table::OpenOptions options;
-  options.version = data.arguments.Number("version");
-  const auto table = ValueOrThrow(data.lakehouse->OpenByName(
-      session.context, session.principal, data.table, catalog::NameMatch::kSql, options));
-  const Row row = ValueOrThrow(
-      data.function->run(session.context, data.lakehouse->maintenance(), *table, data.arguments));
+  CallArguments arguments = data.arguments;
+  arguments.operation = std::exchange(session.operation, {});
+  auto open = [&](const table::OpenOptions& options) {
+    return data.lakehouse->OpenByName(session.context, session.principal, data.table,
+                                      catalog::NameMatch::kSql, options);
+  };
+  const OpenTable table = ValueOrThrow(open(ValueOrThrow(SelectionOf(data))));
+  const Call call{session.context, data.lakehouse->maintenance(), *table, arguments, [&] {
+                    table::OpenOptions newest;
+                    newest.branch = table->dataset->branch();
+                    return open(newest);
+                  }};
+  const Row row = ValueOrThrow(data.function->run(call));
   output.SetCardinality(1);
   for (size_t i = 0; i < row.size(); ++i) output.SetValue(i, 0, row[i]);
 }
@@ -226,15 +403,19 @@ void RegisterMaintenanceCalls(duckdb::DatabaseInstance& database,
   auto& system = duckdb::Catalog::GetSystemCatalog(database);
   const auto transaction = duckdb::CatalogTransaction::GetSystemTransaction(database);
   for (const CallFunction& call : CallFunctions()) {
-    duckdb::vector<LogicalType> arguments = {LogicalType::VARCHAR};
-    if (call.argument) arguments.push_back(*call.argument);
-    duckdb::TableFunction function(call.name, std::move(arguments), Run, Bind, Init);
-    for (const auto& [name, type] : call.named) function.named_parameters[name] = type;
     auto info = duckdb::make_shared_ptr<CallInfo>();
     info->lakehouse = lakehouse;
     info->function = &call;
-    function.function_info = std::move(info);
-    duckdb::CreateTableFunctionInfo create(std::move(function));
+    duckdb::TableFunctionSet forms(call.name);
+    auto add = [&](duckdb::vector<LogicalType> arguments) {
+      duckdb::TableFunction function(std::move(arguments), Run, Bind, Init);
+      for (const auto& [name, type] : call.named) function.named_parameters[name] = type;
+      function.function_info = info;
+      forms.AddFunction(std::move(function));
+    };
+    if (call.argument) add({LogicalType::VARCHAR, *call.argument});
+    if (!call.argument || call.optional_argument) add({LogicalType::VARCHAR});
+    duckdb::CreateTableFunctionInfo create(std::move(forms));
     system.CreateTableFunction(transaction, create);
   }
 }

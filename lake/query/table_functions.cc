@@ -14,6 +14,7 @@
 #include "lake/query/types_internal.h"
 #include "lake/table/change_feed.h"
 #include "lake/table/inspect.h"
+#include "lake/table/refs.h"
 
 namespace lake::query {
 namespace {
@@ -32,16 +33,19 @@ struct ListFunction {
 
 Value Count(uint64_t value) { return Value::UBIGINT(value); }
 
-/// Nanoseconds since 1970 as an instant in microseconds.
-Value Instant(int64_t nanos) {
-  return Value::TIMESTAMPTZ(duckdb::timestamp_tz_t(nanos / 1000 - (nanos % 1000 < 0 ? 1 : 0)));
+Value OptionalInstant(const std::optional<int64_t>& nanos) {
+  return nanos ? InstantValue(*nanos) : Value(LogicalType::TIMESTAMP_TZ);
+}
+
+Value OptionalText(const std::optional<std::string>& text) {
+  return text ? Value(*text) : Value(LogicalType::VARCHAR);
 }
 
 Result<std::vector<Row>> Versions(const Context& context, const OpenTable& table) {
   ARROW_ASSIGN_OR_RAISE(auto versions, table->dataset->Versions(context));
   std::vector<Row> rows;
   for (const table::VersionInfo& version : versions) {
-    rows.push_back({Count(version.version), Instant(version.timestamp_nanos),
+    rows.push_back({Count(version.version), InstantValue(version.timestamp_nanos),
                     Value(version.operation), Count(version.num_rows)});
   }
   return rows;
@@ -92,7 +96,7 @@ Result<std::vector<Row>> Transactions(const Context& context, const OpenTable& t
     ARROW_ASSIGN_OR_RAISE(
         auto report,
         table::DescribeDataset(context, table->dataset->store().get(), version.version));
-    Row row = {Count(version.version), Instant(version.timestamp_nanos)};
+    Row row = {Count(version.version), InstantValue(version.timestamp_nanos)};
     if (report.manifest.transaction) {
       const table::TransactionReport& transaction = *report.manifest.transaction;
       duckdb::vector<Value> keys;
@@ -111,6 +115,27 @@ Result<std::vector<Row>> Transactions(const Context& context, const OpenTable& t
                              Value(LogicalType::MAP(LogicalType::VARCHAR, LogicalType::VARCHAR))});
     }
     rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Result<std::vector<Row>> Tags(const Context& context, const OpenTable& table) {
+  ARROW_ASSIGN_OR_RAISE(auto tags, table::ListTags(context, table->dataset->root_store().get()));
+  std::vector<Row> rows;
+  for (const table::Tag& tag : tags) {
+    rows.push_back({Value(tag.name), OptionalText(tag.target.branch), Count(tag.target.version),
+                    OptionalInstant(tag.created_nanos), OptionalInstant(tag.updated_nanos)});
+  }
+  return rows;
+}
+
+Result<std::vector<Row>> Branches(const Context& context, const OpenTable& table) {
+  ARROW_ASSIGN_OR_RAISE(auto branches,
+                        table::ListBranches(context, table->dataset->root_store().get()));
+  std::vector<Row> rows;
+  for (const table::Branch& branch : branches) {
+    rows.push_back({Value(branch.name), OptionalText(branch.parent.branch),
+                    Count(branch.parent.version), InstantValue(branch.created_nanos)});
   }
   return rows;
 }
@@ -145,6 +170,19 @@ const std::vector<ListFunction>& ListFunctions() {
         {"read_version", LogicalType::UBIGINT},
         {"properties", LogicalType::MAP(LogicalType::VARCHAR, LogicalType::VARCHAR)}},
        Transactions},
+      {"lake_tags",
+       {{"tag", LogicalType::VARCHAR},
+        {"branch", LogicalType::VARCHAR},
+        {"version", LogicalType::UBIGINT},
+        {"created_at", LogicalType::TIMESTAMP_TZ},
+        {"updated_at", LogicalType::TIMESTAMP_TZ}},
+       Tags},
+      {"lake_branches",
+       {{"branch", LogicalType::VARCHAR},
+        {"parent_branch", LogicalType::VARCHAR},
+        {"parent_version", LogicalType::UBIGINT},
+        {"created_at", LogicalType::TIMESTAMP_TZ}},
+       Branches},
   };
   return functions;
 }
@@ -295,6 +333,10 @@ void Changes(duckdb::ClientContext& context, duckdb::TableFunctionInput& input,
 }
 
 }  // namespace
+
+Value InstantValue(int64_t nanos) {
+  return Value::TIMESTAMPTZ(duckdb::timestamp_tz_t(nanos / 1000 - (nanos % 1000 < 0 ? 1 : 0)));
+}
 
 Result<catalog::QualifiedName> ParseTableName(const std::string& function, const Value& value) {
   if (value.IsNull()) {

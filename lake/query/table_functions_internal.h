@@ -13,8 +13,8 @@
 
 namespace lake::query {
 
-/// Adds lake_versions, lake_fragments, lake_files, lake_transactions and lake_changes to a new
-/// database. Throws DuckDB exceptions.
+/// Adds lake_versions, lake_fragments, lake_files, lake_transactions, lake_tags, lake_branches and
+/// lake_changes to a new database. Throws DuckDB exceptions.
 void RegisterTableFunctions(duckdb::DatabaseInstance& database,
                             std::shared_ptr<commit::Lakehouse> lakehouse);
 
@@ -22,6 +22,9 @@ void RegisterTableFunctions(duckdb::DatabaseInstance& database,
 /// lake_cleanup, for CALL.
 void RegisterMaintenanceCalls(duckdb::DatabaseInstance& database,
                               const std::shared_ptr<commit::Lakehouse>& lakehouse);
+
+/// Nanoseconds since 1970 as a TIMESTAMPTZ, which counts microseconds.
+duckdb::Value InstantValue(int64_t nanos);
 
 /// A table's name as it is written in SQL: `t` is in main. `function` for errors.
 Result<catalog::QualifiedName> ParseTableName(const std::string& function,
