@@ -13,12 +13,16 @@
 //   KEY=VALUE... restore DIR VERSION scan DIR OUT [columns=a,b] [version=N] | changes DIR OUT FROM
 //   TO [columns=a,b] take_ids DIR OUT ID,... COLUMN,... race DIR STEP ARGUMENTS...   works the
 //   operation out, prints "ready", commits at a line of input
+//   compact DIR TARGET_ROWS [decode]
+//   batch                   does the steps that lines of input hold, parts separated by tabs; after
+//                           each prints "end", its exit code and the error's text
 //
 // Expressions are s-expressions: (and (> id 5) (= name "x")), with numbers, strings, true, false,
 // null and names of Arrow's compute functions. A changing step prints "version deleted updated
 // inserted", version 0 where nothing changed. read=N makes it work on version N. Exit code 0; 1
 // with the error's text; 3 with it if the commit's state is unknown.
 
+#include <algorithm>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -31,6 +35,7 @@
 #include <arrow/record_batch.h>
 #include <arrow/scalar.h>
 #include <arrow/type.h>
+#include <fmt/format.h>
 
 #include "lake/storage/local_store.h"
 #include "lake/table/alter_columns.h"
@@ -38,6 +43,7 @@
 #include "lake/table/change_feed.h"
 #include "lake/table/column_files.h"
 #include "lake/table/commit.h"
+#include "lake/table/compaction.h"
 #include "lake/table/dataset.h"
 #include "lake/table/delete_rows.h"
 #include "lake/table/live_rows.h"
@@ -405,6 +411,43 @@ Status Create(const Context& context, const Arguments& arguments) {
   return Status::OK();
 }
 
+Status Compact(const Context& context, const Arguments& arguments) {
+  ARROW_ASSIGN_OR_RAISE(auto store, storage::OpenLocalStore(arguments[1]));
+  ARROW_ASSIGN_OR_RAISE(auto dataset, Dataset::Open(context, store));
+  CompactionOptions options;
+  options.target_rows = std::stoull(arguments[2]);
+  options.copy_pages = !Option(arguments, "decode");
+  ARROW_ASSIGN_OR_RAISE(CompactionPlan plan, PlanCompaction(context, *dataset, options));
+  ARROW_ASSIGN_OR_RAISE(auto groups, RunCompaction(context, *dataset, plan, options));
+  uint32_t count = 0;
+  RewriteOperation rewrite;
+  std::vector<std::string> new_objects;
+  for (const CompactedGroup& group : groups) {
+    count += static_cast<uint32_t>(group.group.new_fragments.size());
+    new_objects.insert(new_objects.end(), group.new_objects.begin(), group.new_objects.end());
+  }
+  if (groups.empty()) {
+    std::cout << "0 0 0 0 0\n";
+    return Status::OK();
+  }
+  uint64_t version = plan.read_version;
+  if (count > 0) {
+    ARROW_ASSIGN_OR_RAISE(
+        CommitResult reserved,
+        Commit(context, store, NewTransaction(context, version, ReserveFragmentsOperation{count}),
+               {}));
+    version = reserved.version;
+    AssignFragmentIds(uint64_t{*reserved.manifest->max_fragment_id()} + 1 - count, &groups);
+  }
+  for (const CompactedGroup& group : groups) rewrite.groups.push_back(group.group);
+  ARROW_ASSIGN_OR_RAISE(
+      CommitResult result,
+      Commit(context, store,
+             NewTransaction(context, version, std::move(rewrite), std::move(new_objects)), {}));
+  std::cout << result.version << " 0 0 0 0\n";
+  return Status::OK();
+}
+
 Status Scan(const Context& context, const Arguments& arguments) {
   ARROW_ASSIGN_OR_RAISE(auto store, storage::OpenLocalStore(arguments[1]));
   OpenOptions open;
@@ -447,6 +490,7 @@ Status TakeIds(const Context& context, const Arguments& arguments) {
 Status Run(Arguments arguments) {
   Context context;
   if (arguments[0] == "create") return Create(context, arguments);
+  if (arguments[0] == "compact") return Compact(context, arguments);
   if (arguments[0] == "scan") return Scan(context, arguments);
   if (arguments[0] == "changes") return Changes(context, arguments);
   if (arguments[0] == "take_ids") return TakeIds(context, arguments);
@@ -462,17 +506,40 @@ Status Run(Arguments arguments) {
   return Change(context, arguments, race);
 }
 
+int ExitCode(const Status& status) {
+  if (status.ok()) return 0;
+  return IsCommitStateUnknown(status) ? 3 : 1;
+}
+
+std::string ErrorLine(const Status& status) {
+  if (status.ok()) return "";
+  return fmt::format("{}: {}", ErrorCodeName(CodeOf(status)), ErrorText(status));
+}
+
+int Batch() {
+  for (std::string line; std::getline(std::cin, line);) {
+    Arguments arguments;
+    std::istringstream in(line);
+    for (std::string part; std::getline(in, part, '\t');) arguments.push_back(part);
+    const Status status = Run(std::move(arguments));
+    std::string error = ErrorLine(status);
+    std::replace(error.begin(), error.end(), '\n', ' ');
+    std::cout << "end " << ExitCode(status) << " " << error << std::endl;
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace lake::table
 
 int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.size() == 1 && arguments[0] == "batch") return lake::table::Batch();
   if (arguments.size() < 2) {
     std::cerr << "usage: see the head of ops_main.cc\n";
     return 2;
   }
-  lake::Status status = lake::table::Run(std::move(arguments));
-  if (status.ok()) return 0;
-  std::cerr << lake::ErrorCodeName(lake::CodeOf(status)) << ": " << lake::ErrorText(status) << "\n";
-  return lake::IsCommitStateUnknown(status) ? 3 : 1;
+  const lake::Status status = lake::table::Run(std::move(arguments));
+  if (!status.ok()) std::cerr << lake::table::ErrorLine(status) << "\n";
+  return lake::table::ExitCode(status);
 }
