@@ -12,6 +12,7 @@
 #include "lake/base/thread_pool.h"
 #include "lake/table/inspect.h"
 #include "lake/table/manifest_internal.h"
+#include "lake/table/transaction.h"
 #include "lake/table/version_list.h"
 
 namespace lake::table {
@@ -22,6 +23,9 @@ constexpr uint64_t kMaxManifestSize = 4ull << 30;
 /// Manifests that are held in memory at once, to be put back if a tag came up meanwhile.
 constexpr size_t kManifestBatch = 32;
 constexpr size_t kDeleteBatch = 256;
+/// Where manifests lie while they are taken away, each below it under its own key.
+constexpr std::string_view kSetAside = "_lake/cleanup/";
+constexpr int kMaxLooks = 3;
 
 /// One line of versions: the main one, a branch, or a folder under `tree/` that no branch owns.
 struct Line {
@@ -39,6 +43,15 @@ struct Removal {
   uint64_t bytes;
 };
 
+/// A manifest that is taken away.
+struct Going {
+  VersionFate* fate;
+  std::string key;
+  std::shared_ptr<arrow::Buffer> bytes;
+};
+
+std::string SetAsideKey(const std::string& key) { return std::string(kSetAside) + key; }
+
 class CleanupJob {
  public:
   CleanupJob(const Context& context, std::shared_ptr<storage::ObjectStore> store,
@@ -51,7 +64,9 @@ class CleanupJob {
   /// Lists the folder, tags, branches and lines.
   Status Look();
   Status FindLines();
-  Status ReadReferences();
+  Status ReadReferences(const Context& context);
+  /// Puts back what a clean-up that died had taken, where a tag or branch came up for it.
+  Status RestoreSetAside();
   /// Decides about each version, and notes what the kept ones name.
   Status JudgeLine(Line* line);
   Result<std::string> WhyKept(const Line& line, size_t index, const Manifest& manifest) const;
@@ -65,7 +80,14 @@ class CleanupJob {
   std::vector<Removal> UnneededFiles(CleanupReport* report) const;
 
   Status RemoveManifests(CleanupReport* report);
-  Status RemoveBatch(const std::vector<std::pair<Line*, size_t>>& batch, CleanupReport* report);
+  using Batch = std::vector<std::pair<Line*, size_t>>;
+  Status RemoveBatch(const Batch& batch, CleanupReport* report);
+  /// Copies the manifests of the batch, but those that must stay after all.
+  Result<std::vector<Going>> SetAside(const Batch& batch);
+  /// Puts back those of `going` for which a tag or branch came up.
+  Status LookAndPutBack(const Context& settling, const std::vector<Going>& going,
+                        CleanupReport* report);
+  Status PutBack(const Context& context, const std::string& key, const arrow::Buffer& manifest);
   /// Looks again: what was committed since may name what was to go.
   Status LookAgain();
   Status RemoveFiles(const std::vector<Removal>& removals, CleanupReport* report);
@@ -97,17 +119,17 @@ std::string Qualified(const std::optional<std::string>& branch, const std::strin
   return branch ? BranchFolder(branch) + "/" + owner : owner;
 }
 
-Status CleanupJob::ReadReferences() {
+Status CleanupJob::ReadReferences(const Context& context) {
   pinned_.clear();
   branch_names_.clear();
-  ARROW_ASSIGN_OR_RAISE(std::vector<Tag> tags, ListTags(context_, store_.get()));
+  ARROW_ASSIGN_OR_RAISE(std::vector<Tag> tags, ListTags(context, store_.get()));
   for (const Tag& tag : tags) {
     pinned_[tag.target] = tag.name.starts_with(kClonePinPrefix)
                               ? "a shallow clone reads it: tag " + tag.name
                           : tag.name.starts_with(kPinPrefix) ? "it is pinned: tag " + tag.name
                                                              : "it is tagged " + tag.name;
   }
-  ARROW_ASSIGN_OR_RAISE(std::vector<Branch> branches, ListBranches(context_, store_.get()));
+  ARROW_ASSIGN_OR_RAISE(std::vector<Branch> branches, ListBranches(context, store_.get()));
   for (const Branch& branch : branches) {
     branch_names_.insert(branch.name);
     pinned_[branch.parent] = "branch " + branch.name + " begins there";
@@ -115,8 +137,29 @@ Status CleanupJob::ReadReferences() {
   return Status::OK();
 }
 
+Status CleanupJob::RestoreSetAside() {
+  ARROW_ASSIGN_OR_RAISE(std::vector<storage::ObjectInfo> copies,
+                        storage::ListAll(store_.get(), context_, std::string(kSetAside)));
+  for (const storage::ObjectInfo& copy : copies) {
+    const std::string key = copy.key.substr(kSetAside.size());
+    const TableFile file = Classify({key, copy.size, copy.modified_nanos}, branch_names_);
+    if (file.kind != FileKind::kManifest) continue;
+    const auto name = ParseManifestName(std::string_view(key).substr(key.rfind('/') + 1));
+    if (!pinned_.contains({file.branch, name->version})) continue;
+    Result<std::shared_ptr<arrow::Buffer>> bytes =
+        store_->GetAll(context_, copy.key, kMaxManifestSize);
+    // Another clean-up settled it.
+    if (!bytes.ok() && CodeOf(bytes.status()) == ErrorCode::kNotFound) continue;
+    ARROW_RETURN_NOT_OK(bytes.status());
+    ARROW_RETURN_NOT_OK(PutBack(context_, key, **bytes));
+    ARROW_RETURN_NOT_OK(store_->Delete(context_, copy.key));
+  }
+  return Status::OK();
+}
+
 Status CleanupJob::Look() {
-  ARROW_RETURN_NOT_OK(ReadReferences());
+  ARROW_RETURN_NOT_OK(ReadReferences(context_));
+  if (!options_.dry_run) ARROW_RETURN_NOT_OK(RestoreSetAside());
   ARROW_ASSIGN_OR_RAISE(files_, ListTableFiles(context_, store_.get(), branch_names_));
   manifests_.clear();
   for (const TableFile& file : files_) {
@@ -312,51 +355,101 @@ void CleanupJob::Count(const Removal& removal, CleanupReport* report) {
   count.bytes += removal.bytes;
 }
 
-Status CleanupJob::RemoveBatch(const std::vector<std::pair<Line*, size_t>>& batch,
-                               CleanupReport* report) {
-  std::vector<std::shared_ptr<arrow::Buffer>> bytes(batch.size());
-  auto key_of = [&](size_t i) {
-    return ManifestKey(batch[i].first->list.versions[batch[i].second], batch[i].first->list.naming);
-  };
-  for (size_t i = 0; i < batch.size(); ++i) {
-    Line* const line = batch[i].first;
-    Result<std::shared_ptr<arrow::Buffer>> read =
-        line->store->GetAll(context_, key_of(i), kMaxManifestSize);
-    if (!read.ok() && CodeOf(read.status()) == ErrorCode::kNotFound) continue;
-    ARROW_RETURN_NOT_OK(read.status());
-    bytes[i] = *read;
-  }
-  for (size_t i = 0; i < batch.size(); ++i) {
-    ARROW_RETURN_NOT_OK(batch[i].first->store->Delete(context_, key_of(i)));
-  }
-  CrashPoint("manifest_removed");
-  // A tag or branch that was put since the versions were judged: whoever puts one looks whether the
-  // version is still there afterwards, so it either saw that it is gone or is seen here.
-  ARROW_RETURN_NOT_OK(ReadReferences());
-  for (size_t i = 0; i < batch.size(); ++i) {
-    Line* const line = batch[i].first;
-    VersionFate& fate = line->fates[batch[i].second];
+Status CleanupJob::PutBack(const Context& context, const std::string& key,
+                           const arrow::Buffer& manifest) {
+  Status put =
+      store_->Put(context, key, std::string_view(manifest), storage::PutCondition::kIfAbsent);
+  if (!put.ok() && CodeOf(put) != ErrorCode::kPreconditionFailed) return put;
+  const std::string keys[] = {key};
+  return store_->Sync(context, keys, {});
+}
+
+Result<std::vector<Going>> CleanupJob::SetAside(const Batch& batch) {
+  // Since the versions were judged, all manifests were read.
+  ARROW_RETURN_NOT_OK(ReadReferences(context_));
+  std::vector<Going> going;
+  std::vector<std::string> copies;
+  Status status;
+  for (const auto& [line, index] : batch) {
+    VersionFate& fate = line->fates[index];
     auto pinned = pinned_.find(fate.version);
-    if (bytes[i] == nullptr) continue;
-    if (pinned == pinned_.end()) {
-      Count({key_of(i), FileKind::kManifest, static_cast<uint64_t>(bytes[i]->size())}, report);
-      progress_.files_done += 1;
+    if (pinned != pinned_.end()) {
+      fate.removed = false;
+      fate.reason = pinned->second;
       continue;
     }
-    Status put = line->store->Put(context_, key_of(i), std::string_view(*bytes[i]),
-                                  storage::PutCondition::kIfAbsent);
-    if (!put.ok() && CodeOf(put) != ErrorCode::kPreconditionFailed) return put;
-    const std::string keys[] = {key_of(i)};
-    ARROW_RETURN_NOT_OK(line->store->Sync(context_, keys, {}));
-    fate.removed = false;
-    fate.reason = pinned->second;
-    report->restored.push_back(fate.version);
+    const std::string key =
+        Qualified(line->branch, ManifestKey(fate.version.version, line->list.naming));
+    Result<std::shared_ptr<arrow::Buffer>> bytes = store_->GetAll(context_, key, kMaxManifestSize);
+    if (!bytes.ok() && CodeOf(bytes.status()) == ErrorCode::kNotFound) continue;
+    status = bytes.status();
+    if (!status.ok()) break;
+    copies.push_back(SetAsideKey(key));
+    status = store_->Put(context_, copies.back(), std::string_view(**bytes),
+                         storage::PutCondition::kNone);
+    if (!status.ok()) break;
+    going.push_back({&fate, key, *std::move(bytes)});
   }
-  return Status::OK();
+  if (status.ok()) status = store_->Sync(context_, copies, {});
+  if (status.ok()) return going;
+  (void)RemoveUncommitted(context_, store_.get(), copies);
+  return status;
+}
+
+Status CleanupJob::LookAndPutBack(const Context& settling, const std::vector<Going>& going,
+                                  CleanupReport* report) {
+  Status known;
+  for (int look = 0; look < kMaxLooks; ++look) {
+    known = ReadReferences(settling);
+    if (known.ok()) break;
+  }
+  Status failed;
+  std::vector<std::string> copies;
+  for (const Going& one : going) {
+    auto pinned = pinned_.find(one.fate->version);
+    if (known.ok() && pinned == pinned_.end()) {
+      Count({one.key, FileKind::kManifest, static_cast<uint64_t>(one.bytes->size())}, report);
+      progress_.files_done += 1;
+    } else {
+      Status put = PutBack(settling, one.key, *one.bytes);
+      if (!put.ok()) {
+        // The next clean-up finds the copy.
+        failed = put;
+        continue;
+      }
+      one.fate->removed = false;
+      if (known.ok()) one.fate->reason = pinned->second;
+      report->restored.push_back(one.fate->version);
+    }
+    copies.push_back(SetAsideKey(one.key));
+  }
+  // Best effort: what stays behind is a leftover.
+  (void)RemoveUncommitted(settling, store_.get(), copies);
+  ARROW_RETURN_NOT_OK(failed);
+  return known;
+}
+
+Status CleanupJob::RemoveBatch(const Batch& batch, CleanupReport* report) {
+  if (batch.empty()) return Status::OK();
+  ARROW_ASSIGN_OR_RAISE(const std::vector<Going> going, SetAside(batch));
+  // What has begun is settled, even if the caller gave up.
+  Context settling = context_;
+  settling.cancel = CancelToken();
+  settling.deadline = std::numeric_limits<int64_t>::max();
+  Status deleted;
+  for (const Going& one : going) {
+    deleted = store_->Delete(settling, one.key);
+    if (!deleted.ok()) break;
+  }
+  CrashPoint("manifest_removed");
+  // A tag or branch that was put since the copies were made: whoever puts one looks whether the
+  // version is still there afterwards, so it either saw that it is gone or is seen here.
+  ARROW_RETURN_NOT_OK(LookAndPutBack(settling, going, report));
+  return deleted;
 }
 
 Status CleanupJob::RemoveManifests(CleanupReport* report) {
-  std::vector<std::pair<Line*, size_t>> batch;
+  Batch batch;
   for (Line& line : lines_) {
     bool removed_any = false;
     for (size_t i = 0; i < line.fates.size(); ++i) {
@@ -380,7 +473,7 @@ Status CleanupJob::RemoveManifests(CleanupReport* report) {
 }
 
 Status CleanupJob::LookAgain() {
-  ARROW_RETURN_NOT_OK(ReadReferences());
+  ARROW_RETURN_NOT_OK(ReadReferences(context_));
   ARROW_ASSIGN_OR_RAISE(std::vector<TableFile> now,
                         ListTableFiles(context_, store_.get(), branch_names_));
   for (const TableFile& file : now) {

@@ -272,6 +272,61 @@ TEST_F(CleanupTest, AVersionThatIsTaggedMeanwhileComesBack) {
       10);
 }
 
+TEST_F(CleanupTest, AVersionThatIsTaggedWhileOthersAreJudgedIsNotTouched) {
+  Overwrites(3);
+  CleanupOptions options = Everything();
+  options.authority = [&] { return CreateTag(context(), store_, "late", {{}, 1}).status(); };
+  CleanupReport report = Clean(options);
+  EXPECT_TRUE(report.restored.empty());
+  EXPECT_EQ(Reason(report, 1), "it is tagged late");
+  EXPECT_EQ(Versions(), std::vector<uint64_t>({1, 3}));
+}
+
+TEST_F(CleanupTest, ACancelledCleanUpPutsBackWhatWasTaggedMeanwhile) {
+  Overwrites(3);
+  const Context cancelled = context();
+  auto meddling = std::make_shared<MeddlingStore>(store_, ManifestKey(1, ManifestNaming::kV2), [&] {
+    ASSERT_TRUE(CreateTag(context(), store_, "late", {{}, 1}).ok());
+    cancelled.cancel.Cancel();
+  });
+  EXPECT_EQ(CodeOf(CleanUp(cancelled, meddling, Everything()).status()), ErrorCode::kCancelled);
+  EXPECT_EQ(Versions(), std::vector<uint64_t>({1, 3}));
+}
+
+TEST_F(CleanupTest, NoFaultLosesAVersionThatIsTaggedMeanwhile) {
+  size_t tagged = 0;
+  for (size_t call = 0;; ++call) {
+    bool reached = false;
+    for (const storage::Fault fault : storage::kAllFaults) {
+      store_ = storage::MakeMemoryStore();
+      Create(10, 10);
+      Overwrites(3);
+      auto faulty = std::make_shared<storage::FaultyStore>(store_);
+      faulty->FailCall(call, fault);
+      bool has_tag = false;
+      auto meddling = std::make_shared<MeddlingStore>(
+          faulty, ManifestKey(1, ManifestNaming::kV2),
+          [&] { has_tag = CreateTag(context(), store_, "late", {{}, 1}).ok(); });
+      (void)CleanUp(context(), meddling, Everything());
+      reached |= faulty->num_injected() > 0;
+      // Whether it failed or died: the next one ends the work.
+      CleanupOptions again = Everything();
+      again.delete_unverified = true;
+      ASSERT_TRUE(CleanUp(context(), store_, again).ok());
+      EXPECT_EQ(Versions(), has_tag ? std::vector<uint64_t>({1, 3}) : std::vector<uint64_t>({3}))
+          << "call " << call << ", " << storage::FaultName(fault);
+      EXPECT_TRUE(storage::ListAll(store_.get(), context(), "_lake/").ValueOrDie().empty());
+      if (!has_tag) continue;
+      ++tagged;
+      OpenOptions by_tag;
+      by_tag.tag = "late";
+      EXPECT_EQ(Open(by_tag)->Scan(context(), {}).ValueOrDie()->Read(context(), 0).ok(), true);
+    }
+    if (!reached) break;
+  }
+  EXPECT_GT(tagged, 20u);
+}
+
 TEST_F(CleanupTest, AVersionThatIsCommittedMeanwhileKeepsItsFiles) {
   Overwrites(2);
   auto meddling = std::make_shared<MeddlingStore>(store_, ManifestKey(1, ManifestNaming::kV2), [&] {

@@ -45,6 +45,10 @@ Kind KindOf(std::string_view key) {
     return {rest == name ? KindOfVersionFile(name) : FileKind::kOther, std::string(key)};
   }
   if (folder == "_refs") return {FileKind::kReference, std::string(key)};
+  // Manifests that a clean-up takes away.
+  if (folder == "_lake" && rest.starts_with("cleanup/")) {
+    return {FileKind::kStaging, std::string(key)};
+  }
   if (folder == "_lake" && rest.starts_with("object_refs/")) {
     std::string_view stem = rest.substr(sizeof("object_refs/") - 1);
     stem = stem.substr(0, stem.find_first_of("./"));
