@@ -246,14 +246,27 @@ bool ShareFragment(const pb::Transaction& mine, const pb::Transaction& theirs) {
   return Intersect(TouchedFragments(mine), TouchedFragments(theirs));
 }
 
+/// True if a column may no longer hold nulls behind `transaction`.
+bool ForbidsNulls(const pb::Transaction& transaction) {
+  return transaction.has_project() && !transaction.project().preserves_nullability();
+}
+
+/// True if `transaction` writes rows, or values into columns of rows that are there.
+bool AddsValues(const pb::Transaction& transaction) {
+  const pb::Transaction::Update& update = transaction.update();
+  return transaction.has_append() || transaction.has_data_replacement() ||
+         update.new_fragments_size() > 0 ||
+         update.update_mode() == pb::Transaction::Update::REWRITE_COLUMNS;
+}
+
 }  // namespace
 
 Verdict Judge(const pb::Transaction& mine, bool inserted_by_key, const pb::Transaction& theirs) {
   // Both may have added a row under the same key.
   if (inserted_by_key && theirs.update().new_fragments_size() > 0) return Verdict::kRetry;
-  // A column that may no longer be null was checked without theirs.
-  const bool adds_rows = theirs.has_append() || theirs.update().new_fragments_size() > 0;
-  if (mine.has_project() && !mine.project().preserves_nullability() && adds_rows) {
+  // A column that may no longer be null was checked without the other's values.
+  if ((ForbidsNulls(mine) && AddsValues(theirs)) ||
+      (mine.has_data_replacement() && ForbidsNulls(theirs))) {
     return Verdict::kRetry;
   }
   auto retry_if = [](bool clash) { return clash ? Verdict::kRetry : Verdict::kOk; };

@@ -202,6 +202,15 @@ TEST(ConflictTest, AColumnThatMayNoLongerBeNullIsCheckedAgainstNewRows) {
   EXPECT_EQ(Judge(mine, false, Make(kAppend)), Verdict::kRetry);
   EXPECT_EQ(Judge(mine, false, Make(Update(1))), Verdict::kRetry);
   EXPECT_EQ(Judge(mine, false, Make(Delete(1))), Verdict::kOk);
+  // Values that a rewrite puts into the column count, too, in either order.
+  EXPECT_EQ(Judge(mine, false, Make(Data(1, 5))), Verdict::kRetry);
+  EXPECT_EQ(Judge(Make(Data(1, 5)), false, mine), Verdict::kRetry);
+  const Edit columns = [](auto* t) {
+    t->mutable_update()->add_updated_fragments()->set_id(1);
+    t->mutable_update()->set_update_mode(pb::Transaction::Update::REWRITE_COLUMNS);
+  };
+  EXPECT_EQ(Judge(mine, false, Make(columns)), Verdict::kRetry);
+  EXPECT_EQ(Judge(mine, false, Make(UpdateWhole(1))), Verdict::kOk);
 }
 
 TEST(ConflictTest, KeysOfMetadata) {
