@@ -157,6 +157,8 @@ Status Committer::CheckTransaction() const {
 
 Result<CommitResult> Committer::RunAttempts() {
   ARROW_RETURN_NOT_OK(CheckTransaction());
+  const Result<std::unique_ptr<CommitTurn>> turn = CommitTurn::Take(context_, store_->identity());
+  if (!turn.ok()) return put_may_exist_ ? Unknown(0, turn.status()) : turn.status();
   for (;;) {
     Status running = context_.Check();
     if (!running.ok()) return put_may_exist_ ? Unknown(0, running) : running;
@@ -531,7 +533,6 @@ void Committer::RemoveFiles() {
 
 Result<CommitResult> Commit(const Context& context, std::shared_ptr<storage::ObjectStore> store,
                             const Transaction& transaction, const CommitOptions& options) {
-  const CommitTurn turn(store->identity());
   return Committer(context, std::move(store), transaction, options).Run();
 }
 

@@ -1,23 +1,29 @@
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <unordered_map>
 #include <utility>
 
-#include "lake/base/mutex.h"
 #include "lake/table/commit_queue_internal.h"
 
 namespace lake::table {
 
 namespace {
 
+// How long a cancellation or a deadline may go unnoticed.
+constexpr std::chrono::milliseconds kStep(20);
+
 struct Table {
-  CondVar freed;
+  std::condition_variable freed;
   bool taken = false;
   /// Who has the turn, or waits for it.
   size_t users = 0;
 };
 
 struct Queues {
-  Mutex mutex;
-  std::unordered_map<std::string, Table> tables LAKE_GUARDED_BY(mutex);
+  // std::mutex, because threads wait with a timeout.
+  std::mutex mutex;
+  std::unordered_map<std::string, Table> tables;
 };
 
 Queues* ProcessQueues() {
@@ -27,26 +33,37 @@ Queues* ProcessQueues() {
 
 }  // namespace
 
-CommitTurn::CommitTurn(std::string store_identity) : identity_(std::move(store_identity)) {
-  if (identity_.empty()) return;
-  Queues* const queues = ProcessQueues();
-  MutexLock lock(&queues->mutex);
-  Table& table = queues->tables[identity_];
-  ++table.users;
-  while (table.taken) table.freed.Wait(&queues->mutex);
-  table.taken = true;
+Result<std::unique_ptr<CommitTurn>> CommitTurn::Take(const Context& context,
+                                                     std::string store_identity) {
+  if (!store_identity.empty()) {
+    Queues* const queues = ProcessQueues();
+    std::unique_lock<std::mutex> lock(queues->mutex);
+    Table& table = queues->tables[store_identity];
+    ++table.users;
+    while (table.taken) {
+      Status running = context.Check();
+      if (!running.ok()) {
+        // Whoever has the turn is one, too, and calls the next.
+        --table.users;
+        return running;
+      }
+      table.freed.wait_for(lock, kStep);
+    }
+    table.taken = true;
+  }
+  return std::unique_ptr<CommitTurn>(new CommitTurn(std::move(store_identity)));
 }
 
 CommitTurn::~CommitTurn() {
   if (identity_.empty()) return;
   Queues* const queues = ProcessQueues();
-  MutexLock lock(&queues->mutex);
+  std::lock_guard<std::mutex> lock(queues->mutex);
   Table& table = queues->tables[identity_];
   table.taken = false;
   if (--table.users == 0) {
     queues->tables.erase(identity_);
   } else {
-    table.freed.Signal();
+    table.freed.notify_one();
   }
 }
 

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <memory>
 #include <string>
+#include <utility>
+
+#include "lake/base/context.h"
 
 namespace lake::table {
 
@@ -10,14 +14,18 @@ namespace lake::table {
 class CommitTurn {
  public:
   /// Waits for the turn of the table in the store of this identity (ObjectStore::identity); without
-  /// one there is nothing to wait for.
-  explicit CommitTurn(std::string store_identity);
+  /// one there is nothing to wait for. kCancelled or kDeadlineExceeded, with no turn taken, as
+  /// `context` says.
+  static Result<std::unique_ptr<CommitTurn>> Take(const Context& context,
+                                                  std::string store_identity);
   ~CommitTurn();
 
   CommitTurn(const CommitTurn&) = delete;
   CommitTurn& operator=(const CommitTurn&) = delete;
 
  private:
+  explicit CommitTurn(std::string store_identity) : identity_(std::move(store_identity)) {}
+
   const std::string identity_;
 };
 

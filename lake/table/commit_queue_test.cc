@@ -19,7 +19,8 @@ TEST(CommitTurnTest, OneThreadAtATimeHasTheTurnOfATable) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 500; ++i) {
-        CommitTurn turn("table");
+        const auto turn = CommitTurn::Take(Context(), "table");
+        ASSERT_TRUE(turn.ok());
         if (++inside > most) most = inside.load();
         --inside;
       }
@@ -30,10 +31,23 @@ TEST(CommitTurnTest, OneThreadAtATimeHasTheTurnOfATable) {
 }
 
 TEST(CommitTurnTest, TablesDoNotWaitForEachOtherNorStoresWithoutIdentity) {
-  CommitTurn one("a");
-  CommitTurn other("b");
-  CommitTurn nobody("");
-  CommitTurn nobody_either("");
+  std::vector<std::unique_ptr<CommitTurn>> turns;
+  for (const char* identity : {"a", "b", "", ""}) {
+    turns.push_back(CommitTurn::Take(Context(), identity).ValueOrDie());
+  }
+}
+
+TEST(CommitTurnTest, WhoGivesUpLeavesTheTurnToOthers) {
+  auto first = CommitTurn::Take(Context(), "a").ValueOrDie();
+  Context cancelled;
+  std::thread waiter(
+      [&] { EXPECT_EQ(CodeOf(CommitTurn::Take(cancelled, "a").status()), ErrorCode::kCancelled); });
+  std::thread next([] { EXPECT_TRUE(CommitTurn::Take(Context(), "a").ok()); });
+  cancelled.cancel.Cancel();
+  waiter.join();
+  first.reset();
+  next.join();
+  EXPECT_TRUE(CommitTurn::Take(Context(), "a").ok());
 }
 
 class CommitQueueTest : public TableFixture {};
@@ -59,6 +73,25 @@ TEST_F(CommitQueueTest, ThreadsOfOneProcessLoseNoAttempts) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(lost, 0);
   EXPECT_EQ(Open()->manifest().version(), 21u);
+}
+
+TEST_F(CommitQueueTest, ACommitThatWaitsKeepsItsDeadline) {
+  TestFolder folder;
+  store_ = storage::OpenLocalStore(folder / "t").ValueOrDie();
+  Create(10, 10);
+  auto fragment = PutFakeFragment(context(), store_.get(), SmallSchema(), 3).ValueOrDie();
+  Transaction append = MakeAppend(context(), 1, {fragment});
+  append.new_objects = {"data/" + fragment.files[0].path};
+  const auto turn = CommitTurn::Take(context(), store_->identity()).ValueOrDie();
+  Context limited = context();
+  limited.deadline = limited.clock->MonotonicNanos();
+  CommitOptions options;
+  EXPECT_EQ(CodeOf(Commit(limited, store_, append, options).status()),
+            ErrorCode::kDeadlineExceeded);
+  EXPECT_EQ(CodeOf(store_->Head(context(), append.new_objects[0]).status()), ErrorCode::kNotFound);
+  // A put of an attempt before may have been sent.
+  options.replay_base = 1;
+  EXPECT_TRUE(IsCommitStateUnknown(Commit(limited, store_, append, options).status()));
 }
 
 }  // namespace
