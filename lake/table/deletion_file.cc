@@ -54,13 +54,13 @@ Result<DeletionFile> WriteDeletionFile(const Context& context, storage::ObjectSt
   file.read_version = read_version;
   file.id = context.random->NextUint64();
   file.num_deleted_rows = rows.num_deleted();
+  *key = DeletionFileKey(fragment_id, file);
   std::string bytes;
   if (file.kind == DeletionFile::Kind::kArrow) {
     ARROW_ASSIGN_OR_RAISE(bytes, rows.ToArrowFile(context));
   } else {
     bytes = rows.ToBitmap();
   }
-  *key = DeletionFileKey(fragment_id, file);
   ARROW_RETURN_NOT_OK(store->Put(context, *key, bytes, storage::PutCondition::kIfAbsent));
   return file;
 }

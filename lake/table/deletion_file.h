@@ -22,7 +22,7 @@ Result<DeletionVector> ReadDeletionFileAt(const Context& context, storage::Objec
 
 /// Writes `rows`, all deleted rows of fragment `fragment_id`, into a new file (not synced) in the
 /// form that upstream chooses by their number. `read_version` goes into its name. `key` receives
-/// where it lies.
+/// where it lies, also if it fails.
 Result<DeletionFile> WriteDeletionFile(const Context& context, storage::ObjectStore* store,
                                        uint64_t fragment_id, uint64_t read_version,
                                        const DeletionVector& rows, std::string* key);

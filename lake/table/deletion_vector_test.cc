@@ -7,6 +7,7 @@
 #include <arrow/buffer.h>
 #include <arrow/io/memory.h>
 #include <arrow/ipc/writer.h>
+#include <arrow/memory_pool.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 #include <arrow/util/compression.h>
@@ -15,6 +16,8 @@
 #include <roaring/roaring.h>
 
 #include "lake/base/testing/fake_random.h"
+#include "lake/storage/memory_store.h"
+#include "lake/table/deletion_file.h"
 
 namespace lake::table {
 namespace {
@@ -199,6 +202,18 @@ TEST(DeletionVectorTest, MutationsNeverCrash) {
       if (vector.ok()) EXPECT_LE(vector->num_deleted(), 100'000u);
     }
   }
+}
+
+TEST(DeletionFileTest, TellsWhereItLiesAlsoIfItFails) {
+  arrow::CappedMemoryPool nothing(arrow::default_memory_pool(), 0);
+  Context context;
+  context.memory_pool = &nothing;
+  const std::vector<uint32_t> rows{1, 2};
+  std::string key;
+  EXPECT_FALSE(WriteDeletionFile(context, storage::MakeMemoryStore().get(), 3, 1,
+                                 DeletionVector::FromSortedRows(rows), &key)
+                   .ok());
+  EXPECT_TRUE(key.starts_with("_deletions/3-1-")) << key;
 }
 
 }  // namespace

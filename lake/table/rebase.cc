@@ -169,7 +169,7 @@ class Rebaser {
     std::string key;
     Result<DeletionFile> file =
         WriteDeletionFile(context_, store_, fragment->id, newest_.version(), all, &key);
-    if (!key.empty()) new_objects_.push_back(key);
+    new_objects_.push_back(key);
     ARROW_RETURN_NOT_OK(file.status());
     fragment->deletion_file = *std::move(file);
     return false;
