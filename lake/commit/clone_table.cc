@@ -150,7 +150,7 @@ Result<catalog::Entry> Maintenance::Clone(const Context& context, const OpenTabl
   const std::string& path = source.root_store()->description();
   // Both kinds: a copy must not lose its source half way.
   ClonePins pins(context, reserved.incarnation);
-  Status pinned = PinSources(context, table, core_->base_opener(), &pins);
+  Status pinned = PinSources(context, table, core_->BaseOpenerFor(table.entry), &pins);
   if (!pinned.ok()) return abandon(pinned);
   CrashPoint("clone_pinned");
   Result<table::Transaction> transaction =

@@ -92,7 +92,7 @@ Result<std::shared_ptr<const OpenTable>> LakehouseImpl::OpenEntry(
   }
   ARROW_ASSIGN_OR_RAISE(auto store, core_->TableStore(entry));
   table::OpenOptions wanted = options;
-  wanted.open_base = core_->base_opener();
+  wanted.open_base = core_->BaseOpenerFor(entry);
   table::OpenOptions of_newest;
   of_newest.open_base = wanted.open_base;
   Result<std::shared_ptr<table::Dataset>> newest = table::Dataset::Open(context, store, of_newest);

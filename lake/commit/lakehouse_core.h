@@ -15,12 +15,6 @@
 
 namespace lake::commit {
 
-/// Opens the folders that shallow clones name, as far as they lie below `tables/` of the data
-/// folder in use: under the path of today, or that of a place where the folder was before. Names of
-/// dataset folders are UUIDs, so that one is never taken for another. kUnsupported, naming the
-/// path, for all others.
-table::BaseOpener MakeBaseOpener(std::shared_ptr<storage::ObjectStore> data_folder);
-
 /// Opens the stage of a tenant.
 using StageOpener = std::function<Result<std::shared_ptr<objects::Stage>>(
     const Context& context, const std::string& tenant)>;
@@ -33,7 +27,6 @@ class LakehouseCore {
                 Status write_gate, std::unique_ptr<TempFolder> temp = nullptr)
       : temp_(std::move(temp)),
         store_(std::move(store)),
-        base_opener_(MakeBaseOpener(store_)),
         metastore_(std::move(metastore)),
         open_stage_(std::move(open_stage)),
         write_gate_(std::move(write_gate)) {}
@@ -46,8 +39,12 @@ class LakehouseCore {
   /// Why nothing may be written here, or OK.
   const Status& write_gate() const { return write_gate_; }
 
-  /// Opens the folders of tables that others name by their path.
-  const table::BaseOpener& base_opener() const { return base_opener_; }
+  /// Opens the folders that versions of `entry` may name by their path: its own and those of the
+  /// tables that it is a clone of, as far as they lie below `tables/` of the data folder in use,
+  /// under the path of today or that of a place where the folder was before. Names of dataset
+  /// folders are UUIDs, so that one is never taken for another. kPermissionDenied, naming the path,
+  /// for folders of other tables, kUnsupported for all others.
+  table::BaseOpener BaseOpenerFor(const catalog::Entry& entry) const;
 
   /// The store rooted at the entry's folder. kCorrupt for a location that is not below `tables/`.
   Result<std::shared_ptr<storage::ObjectStore>> TableStore(const catalog::Entry& entry) const;
@@ -59,7 +56,6 @@ class LakehouseCore {
   // Goes after everything that may still write into it. Null over a store that needs none.
   const std::unique_ptr<TempFolder> temp_;
   const std::shared_ptr<storage::ObjectStore> store_;
-  const table::BaseOpener base_opener_;
   const std::shared_ptr<catalog::Metastore> metastore_;
   const StageOpener open_stage_;
   const Status write_gate_;

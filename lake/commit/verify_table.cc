@@ -73,7 +73,7 @@ Result<table::VerifyReport> Maintenance::Verify(const Context& context,
                                                 const catalog::Principal& principal,
                                                 const OpenTable& table,
                                                 table::VerifyOptions options) {
-  options.open_base = core_->base_opener();
+  options.open_base = core_->BaseOpenerFor(table.entry);
   ARROW_ASSIGN_OR_RAISE(table::VerifyReport report,
                         table::Verify(context, table.dataset->root_store(), options));
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<objects::Stage> stage,
