@@ -11,6 +11,12 @@ Result<BegunChange> BeginChange(const Context& context, LakehouseCore* core, con
                                 const OperationKey& operation) {
   BegunChange change;
   if (operation.operation_id.empty()) return change;
+  if (table.dataset->branch().has_value()) {
+    return Error(ErrorCode::kUnsupported,
+                 "a change of a branch takes no operation id, since its record does not say which "
+                 "branch: '{}', branch {}",
+                 table.entry.name.ToString(), *table.dataset->branch());
+  }
   catalog::OperationRecord record;
   record.operation_id = operation.operation_id;
   record.payload_digest = operation.payload_digest;

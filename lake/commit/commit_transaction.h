@@ -20,7 +20,7 @@ struct BegunChange {
 };
 
 /// Writes the record of a change of `table` before its first attempt, or resolves the one there is.
-/// An empty key has none.
+/// An empty key has none. kUnsupported for a key on a branch.
 Result<BegunChange> BeginChange(const Context& context, LakehouseCore* core, const OpenTable& table,
                                 const OperationKey& operation);
 
