@@ -46,6 +46,21 @@ class MaintenanceTest : public ::testing::Test {
     return table.ok() ? *table : nullptr;
   }
   Maintenance& maintenance() { return lakehouse_->get()->maintenance(); }
+  /// A clone whose creation was given up.
+  catalog::Entry AbandonedCreation() {
+    catalog::Entry entry;
+    entry.incarnation = Uuid::NewV7(context_);
+    entry.name = {catalog::kMainNamespace, "gone"};
+    entry.location = NewTableLocation(entry.name, entry.incarnation);
+    entry = lakehouse_->metastore().BeginCreate(context_, entry, 1).ValueOrDie();
+    EXPECT_TRUE(lakehouse_->metastore().AbandonCreate(context_, entry).ok());
+    return entry;
+  }
+  /// Pins version 1 for a clone.
+  void Pin(const Uuid& clone) {
+    const std::string name = std::string(table::kClonePinPrefix) + clone.ToString();
+    ASSERT_TRUE(table::CreateTag(context_, Open()->dataset->root_store(), name, {{}, 1}).ok());
+  }
   std::vector<int64_t> Values(const std::string& name = "t") {
     Result<std::vector<int64_t>> values = NumbersOf(context_, lakehouse_->get(), name);
     EXPECT_TRUE(values.ok()) << values.status();
@@ -140,13 +155,72 @@ TEST_F(MaintenanceTest, AShallowClonePinsItsSource) {
 
 TEST_F(MaintenanceTest, PinsOfClonesThatNeverCameToBeAreLifted) {
   MakeTable();
-  const std::string stale =
-      std::string(table::kClonePinPrefix) + "01890a5d-ac96-774b-bcce-b302099a8057";
-  ASSERT_TRUE(table::CreateTag(context_, Open()->dataset->root_store(), stale, {{}, 1}).ok());
+  catalog::Entry clone = AbandonedCreation();
+  Pin(clone.incarnation);
+  // The manifest that it put came to be after all.
+  const std::string manifest = clone.location + "/_versions/1.manifest";
+  ASSERT_TRUE(store_->Put(context_, manifest, "late", storage::PutCondition::kNone).ok());
   EXPECT_EQ(
       maintenance().CleanUp(context_, *Open(), Everything()).ValueOrDie().num_versions_removed(),
-      3u);
+      2u);
+  EXPECT_EQ(maintenance().ListTags(context_, *Open()).ValueOrDie().size(), 1u);
+  ASSERT_TRUE(store_->Delete(context_, manifest).ok());
+  EXPECT_EQ(
+      maintenance().CleanUp(context_, *Open(), Everything()).ValueOrDie().num_versions_removed(),
+      1u);
   EXPECT_TRUE(maintenance().ListTags(context_, *Open()).ValueOrDie().empty());
+}
+
+TEST_F(MaintenanceTest, PinsOfClonesThatAnOlderMetastoreDoesNotKnowStay) {
+  MakeTable();
+  Pin(Uuid::NewV7(context_));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(maintenance().CleanUp(context_, *Open(), Everything()).ok());
+  }
+  table::OpenOptions pinned;
+  pinned.version = 1;
+  EXPECT_THAT(ReadNumbers(context_, *Open("t", pinned)->dataset).ValueOrDie(), ElementsAre(1, 2));
+  table::VerifyReport report = maintenance().Verify(context_, {}, *Open(), {}).ValueOrDie();
+  ASSERT_EQ(report.findings.size(), 1u);
+  EXPECT_THAT(report.findings[0].what, HasSubstr("the metastore does not know"));
+}
+
+TEST_F(MaintenanceTest, ATableReadsNoFilesOfTablesThatItIsNoCloneOf) {
+  MakeTable();
+  const catalog::QualifiedName c{catalog::kMainNamespace, "c"};
+  const catalog::QualifiedName d{catalog::kMainNamespace, "d"};
+  catalog::Entry clone = maintenance().Clone(context_, *Open(), c, {}).ValueOrDie();
+  ASSERT_TRUE(AppendNumbers(context_, lakehouse_->get(), "c", {70}).ok());
+  ASSERT_TRUE(maintenance().Clone(context_, *Open("c"), d, {}).ok());
+  EXPECT_THAT(Values("d"), ElementsAre(1, 2, 3, 4, 5, 70));
+
+  // A program that writes into the table's folder names the files of another.
+  clone.properties.erase(kCloneOfProperty);
+  auto table = (*lakehouse_)->OpenEntry(context_, clone).ValueOrDie();
+  const Status refused = ReadNumbers(context_, *table->dataset).status();
+  EXPECT_EQ(CodeOf(refused), ErrorCode::kPermissionDenied);
+  EXPECT_THAT(refused.message(), HasSubstr(Open()->entry.location));
+  clone.properties[kCloneOfProperty] = Uuid::NewV7(context_).ToString();
+  table = (*lakehouse_)->OpenEntry(context_, clone).ValueOrDie();
+  EXPECT_EQ(CodeOf(ReadNumbers(context_, *table->dataset).status()), ErrorCode::kPermissionDenied);
+}
+
+TEST_F(MaintenanceTest, AChangeOfABranchHasNoOperationIdAndLeavesTheHint) {
+  MakeTable();
+  ASSERT_TRUE(maintenance().CreateBranch(context_, *Open(), "dev").ok());
+  table::OpenOptions on_branch;
+  on_branch.branch = "dev";
+  WriteOptions options;
+  options.operation = {Uuid::NewV7(context_).ToString(), std::string(64, 'a')};
+  EXPECT_EQ(CodeOf((*lakehouse_)->Append(context_, {}, Open("t", on_branch), options).status()),
+            ErrorCode::kUnsupported);
+  const uint64_t hint = Open()->entry.version_hint;
+  auto write = (*lakehouse_)->Append(context_, {}, Open("t", on_branch), {}).ValueOrDie();
+  ASSERT_TRUE(write->Write(*Numbers({6})).ok());
+  EXPECT_EQ(write->Commit(context_).ValueOrDie().version, 5u);
+  EXPECT_EQ(Open()->entry.version_hint, hint);
+  EXPECT_EQ(Open("t", on_branch)->dataset->CountRows(context_).ValueOrDie(), 6u);
+  EXPECT_THAT(Values(), ElementsAre(1, 2, 3, 4, 5));
 }
 
 TEST_F(MaintenanceTest, ADeepCopyStandsAlone) {

@@ -67,6 +67,27 @@ Status FindForeignFiles(const Context& context, const table::Dataset& dataset,
   return Status::OK();
 }
 
+// Pins that no clean-up lifts, since it is not known what became of the clone.
+Status FindUnknownClones(const Context& context, LakehouseCore* core, storage::ObjectStore* store,
+                         table::VerifyReport* report) {
+  Result<std::vector<table::Tag>> tags = table::ListTags(context, store);
+  // Tags that cannot be read are findings of the table's own walk.
+  if (!tags.ok()) return context.Check();
+  for (const table::Tag& tag : *tags) {
+    if (!tag.name.starts_with(table::kClonePinPrefix)) continue;
+    Result<Uuid> clone = Uuid::Parse(tag.name.substr(table::kClonePinPrefix.size()));
+    if (!clone.ok()) continue;
+    Status known = core->metastore().FindIncarnation(context, *clone).status();
+    if (known.ok()) continue;
+    if (CodeOf(known) != ErrorCode::kNotFound) return known;
+    report->findings.push_back(
+        {table::Severity::kInfo, "tag " + tag.name,
+         "it keeps a version for a shallow clone that the metastore does not know",
+         "nothing: a metastore that is an older copy may have forgotten the clone"});
+  }
+  return Status::OK();
+}
+
 }  // namespace
 
 Result<table::VerifyReport> Maintenance::Verify(const Context& context,
@@ -78,6 +99,8 @@ Result<table::VerifyReport> Maintenance::Verify(const Context& context,
                         table::Verify(context, table.dataset->root_store(), options));
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<objects::Stage> stage,
                         core_->StageFor(context, principal.tenant));
+  ARROW_RETURN_NOT_OK(
+      FindUnknownClones(context, core_.get(), table.dataset->root_store().get(), &report));
   ARROW_RETURN_NOT_OK(FindForeignFiles(context, *table.dataset, stage.get(), &report));
   return report;
 }
