@@ -1,5 +1,6 @@
 // ALTER TABLE and COMMENT: each statement one commit.
 
+#include <optional>
 #include <utility>
 
 #include <arrow/api.h>
@@ -54,6 +55,22 @@ class Alteration {
   LakeTableEntry& entry_;
 };
 
+/// The name of the column of `schema` that SQL means by `name`; nothing if there is none.
+std::optional<std::string> FindColumn(const arrow::Schema& schema, const std::string& name) {
+  if (schema.GetFieldIndex(name) >= 0) return name;
+  for (const auto& field : schema.fields()) {
+    if (duckdb::StringUtil::CIEquals(field->name(), name)) return field->name();
+  }
+  return std::nullopt;
+}
+
+/// A change that does nothing, since it is done already.
+table::PreparedChange NoChange() {
+  table::PreparedChange change;
+  change.is_empty = true;
+  return change;
+}
+
 std::string Alteration::Column(const std::string& name) const {
   if (!entry_.ColumnExists(name)) {
     ThrowStatus(Error(ErrorCode::kNotFound, "not found: column '{}' of table '{}'", name,
@@ -88,42 +105,47 @@ void Alteration::Alter(table::ColumnAlteration alteration) {
 
 void Alteration::AddColumn(const duckdb::AddColumnInfo& info) {
   const duckdb::ColumnDefinition& column = info.new_column;
-  if (info.if_column_not_exists && entry_.ColumnExists(column.Name())) return;
   const std::string object = entry_.QualifiedName() + ", column " + column.Name();
   if (column.Generated()) ThrowRefused("generated columns", object);
   if (column.HasDefaultValue()) {
     ThrowRefused("ADD COLUMN ... DEFAULT (add the column, then UPDATE it)", object);
   }
   RefuseReservedColumn(column.Name());
-  auto fields = schema().fields();
-  fields.push_back(FieldFor(column.Name(), column.Type()));
-  ThrowIfError(commit::CheckNewColumns(arrow::Schema(fields)));
-  const arrow::Schema added({fields.back()});
-  Commit([&](const Context& context, const Input& input) {
+  const arrow::Schema added({FieldFor(column.Name(), column.Type())});
+  // What others did since the statement was bound counts, too.
+  Commit([&](const Context& context, const Input& input) -> Result<table::PreparedChange> {
+    const arrow::Schema& old = *input.dataset->arrow_schema();
+    if (info.if_column_not_exists && FindColumn(old, column.Name())) return NoChange();
+    auto fields = old.fields();
+    fields.push_back(added.field(0));
+    ARROW_RETURN_NOT_OK(commit::CheckNewColumns(arrow::Schema(fields)));
     return table::AddNullColumns(context, input.dataset, added);
   });
 }
 
 void Alteration::DropColumn(const duckdb::RemoveColumnInfo& info) {
-  if (info.if_column_exists && !entry_.ColumnExists(info.removed_column)) return;
-  const std::string name = Column(info.removed_column);
-  Commit([&](const Context& context, const Input& input) {
-    return table::DropColumns(context, input.dataset, {name});
+  if (!info.if_column_exists) Column(info.removed_column);
+  Commit([&](const Context& context, const Input& input) -> Result<table::PreparedChange> {
+    const auto name = FindColumn(*input.dataset->arrow_schema(), info.removed_column);
+    if (!name && info.if_column_exists) return NoChange();
+    return table::DropColumns(context, input.dataset, {name.value_or(info.removed_column)});
   });
 }
 
 void Alteration::RenameColumn(const duckdb::RenameColumnInfo& info) {
   const std::string name = Column(info.old_name);
   RefuseReservedColumn(info.new_name);
-  auto fields = schema().fields();
-  for (auto& field : fields) {
-    if (field->name() == name) field = field->WithName(info.new_name);
-  }
-  ThrowIfError(commit::CheckNewColumns(arrow::Schema(fields)));
   table::ColumnAlteration alteration;
   alteration.column = name;
   alteration.new_name = info.new_name;
-  Alter(std::move(alteration));
+  Commit([&](const Context& context, const Input& input) -> Result<table::PreparedChange> {
+    auto fields = input.dataset->arrow_schema()->fields();
+    for (auto& field : fields) {
+      if (field->name() == name) field = field->WithName(info.new_name);
+    }
+    ARROW_RETURN_NOT_OK(commit::CheckNewColumns(arrow::Schema(fields)));
+    return table::AlterColumns(context, input.dataset, {alteration}, input.check);
+  });
 }
 
 void Alteration::RenameTable(const duckdb::RenameTableInfo& info) {
