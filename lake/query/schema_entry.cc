@@ -106,7 +106,9 @@ void LakeSchemaEntry::Scan(duckdb::ClientContext& context, duckdb::CatalogType t
     std::shared_ptr<LakeTableEntry> table;
     try {
       table = transaction.FindTable(context, *this, entry.name.name, nullptr);
-    } catch (const std::exception&) {
+    } catch (const std::exception& exception) {
+      const ErrorCode code = CodeOf(StatusFromDuckDb(duckdb::ErrorData(exception)));
+      if (code == ErrorCode::kCancelled || code == ErrorCode::kDeadlineExceeded) throw;
       // One table that cannot be read must not hide the others; naming it in a query tells why.
       table = EntryWithoutColumns(*this, entry);
       transaction.Keep(table);
