@@ -23,12 +23,14 @@ class ChangeWriteImpl : public ChangeWrite {
  public:
   ChangeWriteImpl(const Context& context, std::shared_ptr<LakehouseCore> core,
                   std::shared_ptr<const OpenTable> table, OperationKey operation,
-                  std::optional<uint64_t> replay_base, std::unique_ptr<table::RowChange> rows)
+                  std::optional<uint64_t> replay_base, bool inserts_by_key,
+                  std::unique_ptr<table::RowChange> rows)
       : context_(context),
         core_(std::move(core)),
         table_(std::move(table)),
         operation_(std::move(operation)),
         replay_base_(replay_base),
+        inserts_by_key_(inserts_by_key),
         rows_(std::move(rows)) {}
 
   ~ChangeWriteImpl() override {
@@ -69,7 +71,8 @@ class ChangeWriteImpl : public ChangeWrite {
   Status Finish() override {
     if (rows_ == nullptr) return AlreadyEnded();
     const auto rows = std::move(rows_);
-    ARROW_ASSIGN_OR_RAISE(prepared_, rows->Finish({}));
+    ARROW_ASSIGN_OR_RAISE(prepared_,
+                          rows->Finish({.predicate = "", .inserted_by_key = inserts_by_key_}));
     num_rows_ = prepared_->num_deleted + prepared_->num_updated + prepared_->num_inserted;
     return Status::OK();
   }
@@ -96,6 +99,7 @@ class ChangeWriteImpl : public ChangeWrite {
   const std::shared_ptr<const OpenTable> table_;
   const OperationKey operation_;
   const std::optional<uint64_t> replay_base_;
+  const bool inserts_by_key_;
   std::unique_ptr<table::RowChange> rows_;
   std::optional<table::PreparedChange> prepared_;
   uint64_t num_rows_ = 0;
@@ -156,7 +160,8 @@ Result<std::unique_ptr<ChangeWrite>> StartChangeRows(const Context& context,
   ARROW_ASSIGN_OR_RAISE(auto change,
                         table::RowChange::Open(context, table->dataset, std::move(rows)));
   return std::make_unique<ChangeWriteImpl>(context, std::move(core), std::move(table),
-                                           options.operation, begun.replay_base, std::move(change));
+                                           options.operation, begun.replay_base,
+                                           options.inserts_by_key, std::move(change));
 }
 
 }  // namespace lake::commit

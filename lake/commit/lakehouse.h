@@ -62,6 +62,12 @@ struct WriteOptions {
   /// same statement). Without it a row that holds a FILE value is refused.
   bool file_provenance_proved = false;
   uint64_t max_buffered_bytes = 256ull << 20;
+  /// ChangeRows: rows are added because the table has none of their key. Behind another change that
+  /// may have added the same keys the commit is a kConflict, retryable.
+  bool inserts_by_key = false;
+  /// Replace: the rows were worked out from the table itself, at the version that it is opened at.
+  /// Behind any other commit it is a kConflict, retryable.
+  bool replaces_what_was_read = false;
 };
 
 /// What a change of a table is worked out from.

@@ -134,6 +134,28 @@ TEST_F(OperationsTest, AReplacementKeepsTheTable) {
   EXPECT_THAT(NumbersOf(context_, lakehouse(), "t").ValueOrDie(), ElementsAre(8));
 }
 
+TEST_F(OperationsTest, AReplacementByWhatWasReadGoesBehindNoOtherCommit) {
+  ASSERT_OK(CreateNumbers(context_, lakehouse(), "t", {1}));
+  for (const bool reads : {false, true}) {
+    auto table =
+        lakehouse()->OpenByName(context_, {}, InMain("t"), catalog::NameMatch::kExact).ValueOrDie();
+    WriteOptions options;
+    options.replaces_what_was_read = reads;
+    auto write = lakehouse()->Replace(context_, {}, table, *NumbersSchema(), options).ValueOrDie();
+    ASSERT_OK(write->Write(*Numbers({7})));
+    ASSERT_OK(AppendNumbers(context_, lakehouse(), "t", {2}));
+    const Status status = write->Commit(context_).status();
+    if (reads) {
+      EXPECT_EQ(CodeOf(status), ErrorCode::kConflict);
+      EXPECT_TRUE(IsRetryable(status));
+    } else {
+      EXPECT_TRUE(status.ok()) << status;
+    }
+  }
+  EXPECT_THAT(NumbersOf(context_, lakehouse(), "t").ValueOrDie(), ElementsAre(2, 7));
+  EXPECT_TRUE(lakehouse()->FindLeftovers(context_).ValueOrDie().empty());
+}
+
 TEST_F(OperationsTest, AChangeIsWorkedOutAgainBehindAnother) {
   ASSERT_OK(CreateNumbers(context_, lakehouse(), "t", {1, 2, 3}));
   auto table =

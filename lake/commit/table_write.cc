@@ -57,11 +57,12 @@ class AppendWrite : public TableWrite {
  public:
   /// With `new_schema` the rows replace all that the table has.
   AppendWrite(std::shared_ptr<LakehouseCore> core, std::shared_ptr<const OpenTable> table,
-              OperationKey operation, std::optional<uint64_t> replay_base,
+              const WriteOptions& options, std::optional<uint64_t> replay_base,
               std::unique_ptr<RowSink> sink, std::optional<format::Schema> new_schema = {})
       : core_(std::move(core)),
         table_(std::move(table)),
-        operation_(std::move(operation)),
+        operation_(options.operation),
+        replaces_what_was_read_(options.replaces_what_was_read),
         replay_base_(replay_base),
         new_schema_(std::move(new_schema)),
         sink_(std::move(sink)) {}
@@ -111,6 +112,18 @@ class AppendWrite : public TableWrite {
     table::Transaction transaction =
         table::NewTransaction(context, read_version, std::move(operation), sink_->TakeNewObjects());
     table::CommitOptions options = OptionsFor(context, *table_, replay_base_);
+    if (new_schema_ && replaces_what_was_read_) {
+      options.authority = [this, belongs = std::move(options.authority),
+                           read_version](const table::Dataset* newest) -> Status {
+        ARROW_RETURN_NOT_OK(belongs(newest));
+        if (newest->manifest().version() == read_version) return Status::OK();
+        return RetryableError(ErrorCode::kConflict,
+                              "table was changed since the rows were read that shall replace its "
+                              "own; run it again: '{}': version {} was read, {} is the newest",
+                              table_->entry.name.ToString(), read_version,
+                              newest->manifest().version());
+      };
+    }
     return CommitTransaction(context, store, std::move(transaction), operation_,
                              std::move(options));
   }
@@ -118,6 +131,7 @@ class AppendWrite : public TableWrite {
   const std::shared_ptr<LakehouseCore> core_;
   const std::shared_ptr<const OpenTable> table_;
   const OperationKey operation_;
+  const bool replaces_what_was_read_;
   /// Set if an attempt of the operation may have been made before.
   const std::optional<uint64_t> replay_base_;
   const std::optional<format::Schema> new_schema_;
@@ -273,7 +287,7 @@ Result<std::unique_ptr<TableWrite>> StartAppend(const Context& context,
   auto sink = std::make_unique<RowSink>(context, dataset.store(), dataset.manifest().schema(),
                                         dataset.arrow_schema(), std::move(checker),
                                         options.max_buffered_bytes);
-  return std::make_unique<AppendWrite>(std::move(core), std::move(table), options.operation,
+  return std::make_unique<AppendWrite>(std::move(core), std::move(table), options,
                                        begun.replay_base, std::move(sink));
 }
 
@@ -302,7 +316,7 @@ Result<std::unique_ptr<TableWrite>> StartReplace(const Context& context,
   auto sink =
       std::make_unique<RowSink>(context, dataset.store(), table_schema, std::move(arrow_schema),
                                 std::move(checker), options.max_buffered_bytes);
-  return std::make_unique<AppendWrite>(std::move(core), std::move(table), options.operation,
+  return std::make_unique<AppendWrite>(std::move(core), std::move(table), options,
                                        begun.replay_base, std::move(sink), std::move(table_schema));
 }
 

@@ -5,6 +5,7 @@
 
 #include "lake/query/batch_builder_internal.h"
 #include "lake/query/pending_changes_internal.h"
+#include "lake/query/statement_change_internal.h"
 
 namespace lake::query {
 namespace {
@@ -53,18 +54,21 @@ uint64_t PendingChanges::Replaces(uint64_t address) const {
 }
 
 void PendingChanges::Add(PendingPart part, std::span<const uint64_t> removed,
-                         bool file_provenance_proved,
-                         const std::set<std::string>& changed_columns) {
+                         const ChangePlan& plan) {
   if (part.rows != nullptr && part.rows->Count() > 0) {
+    const auto& replaces = part.replaces;
+    const bool adds = replaces.empty() ||
+                      std::find(replaces.begin(), replaces.end(), kNoAddress) != replaces.end();
+    inserts_by_key_ |= plan.inserts_by_key && adds;
     part.first = num_written_;
     num_written_ += part.rows->Count();
     parts_.push_back(std::move(part));
-    file_provenance_proved_ &= file_provenance_proved;
+    file_provenance_proved_ &= plan.file_provenance_proved;
   }
   const auto old = static_cast<std::ptrdiff_t>(removed_.size());
   removed_.insert(removed_.end(), removed.begin(), removed.end());
   std::inplace_merge(removed_.begin(), removed_.begin() + old, removed_.end());
-  changed_columns_.insert(changed_columns.begin(), changed_columns.end());
+  changed_columns_.insert(plan.changed_columns.begin(), plan.changed_columns.end());
 }
 
 Status PendingChanges::WriteTo(duckdb::ClientContext& context, commit::ChangeWrite* change) const {

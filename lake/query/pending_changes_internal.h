@@ -16,6 +16,8 @@
 
 namespace lake::query {
 
+struct ChangePlan;
+
 /// The address of a row that the open transaction wrote: this bit and its number among them. No
 /// fragment of a table has an id so high.
 inline constexpr uint64_t kPendingRowBit = uint64_t{1} << 63;
@@ -46,6 +48,8 @@ class PendingChanges {
   bool file_provenance_proved() const { return file_provenance_proved_; }
   /// Columns that updates may have changed.
   const std::set<std::string>& changed_columns() const { return changed_columns_; }
+  /// Rows were added because the table had none of their key.
+  bool inserts_by_key() const { return inserts_by_key_; }
 
   /// Rows that the transaction sees, when the version has `stored` rows.
   uint64_t CountRows(uint64_t stored) const { return stored + num_written_ - removed_.size(); }
@@ -54,9 +58,8 @@ class PendingChanges {
   /// The row of the table that a pending row stands for, or kNoAddress.
   uint64_t Replaces(uint64_t address) const;
 
-  /// Adds what a statement did: `part` of rows, perhaps null, and `removed`, ascending.
-  void Add(PendingPart part, std::span<const uint64_t> removed, bool file_provenance_proved,
-           const std::set<std::string>& changed_columns);
+  /// Adds what a statement of `plan` did: `part` of rows, perhaps null, and `removed`, ascending.
+  void Add(PendingPart part, std::span<const uint64_t> removed, const ChangePlan& plan);
 
   /// Gives all of it to `change`, but commits nothing.
   Status WriteTo(duckdb::ClientContext& context, commit::ChangeWrite* change) const;
@@ -69,6 +72,7 @@ class PendingChanges {
   uint64_t num_written_ = 0;
   bool file_provenance_proved_ = true;
   std::set<std::string> changed_columns_;
+  bool inserts_by_key_ = false;
 };
 
 }  // namespace lake::query

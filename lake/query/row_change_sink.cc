@@ -455,6 +455,11 @@ duckdb::PhysicalOperator& LakeCatalog::PlanMergeInto(duckdb::ClientContext&,
                                                      duckdb::PhysicalOperator& plan) {
   auto& table = static_cast<LakeTableEntry&>(op.table);
   ChangePlan change = PlanProved<ProvedMerge>(table, "MERGE INTO", op);
+  for (const auto& [condition, bound] : op.actions) {
+    for (const auto& action : bound) {
+      change.inserts_by_key |= action->action_type == duckdb::MergeActionType::MERGE_INSERT;
+    }
+  }
   const auto shared = std::make_shared<SharedChange>(*this, std::move(change));
   duckdb::map<duckdb::MergeActionCondition,
               duckdb::vector<duckdb::unique_ptr<duckdb::MergeIntoOperator>>>

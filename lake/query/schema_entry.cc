@@ -168,7 +168,12 @@ Result<std::unique_ptr<commit::TableWrite>> StartCreate(duckdb::ClientContext& c
     auto table =
         lakehouse.OpenByName(session.context, session.principal, name, catalog::NameMatch::kSql);
     if (table.ok()) {
-      return lakehouse.Replace(session.context, session.principal, *table, schema, options);
+      // Rows that come from the table itself take the place of those that were read, no others.
+      auto read = LakeTransaction::Get(context, catalog).ReadVersion((*table)->entry.incarnation);
+      commit::WriteOptions replace = options;
+      replace.replaces_what_was_read = read != nullptr;
+      return lakehouse.Replace(session.context, session.principal, read ? read : *table, schema,
+                               replace);
     }
     if (CodeOf(table.status()) != ErrorCode::kNotFound) return table.status();
   }
@@ -287,7 +292,8 @@ LakeTableEntry::LakeTableEntry(LakeSchemaEntry& schema, duckdb::CreateTableInfo&
 std::string LakeTableEntry::QualifiedName() const { return schema.name + "." + name; }
 
 duckdb::TableFunction LakeTableEntry::GetScanFunction(
-    duckdb::ClientContext&, duckdb::unique_ptr<duckdb::FunctionData>& bind_data) {
+    duckdb::ClientContext& context, duckdb::unique_ptr<duckdb::FunctionData>& bind_data) {
+  LakeTransaction::Get(context, catalog).NoteRead(table_);
   auto data = duckdb::make_uniq<ScanBindData>();
   data->name = QualifiedName();
   data->dataset = table_->dataset;

@@ -6,6 +6,7 @@
 #include <duckdb/catalog/catalog.hpp>
 #include <duckdb/catalog/catalog_entry/table_catalog_entry.hpp>
 #include <duckdb/main/stream_query_result.hpp>
+#include <duckdb/parser/parsed_data/create_table_info.hpp>
 #include <duckdb/parser/parsed_data/transaction_info.hpp>
 #include <duckdb/parser/parser.hpp>
 #include <duckdb/parser/statement/create_statement.hpp>
@@ -55,6 +56,14 @@ duckdb::SQLStatement& Inner(duckdb::SQLStatement& statement) {
 bool IsCreateTable(const duckdb::SQLStatement& statement) {
   return statement.type == duckdb::StatementType::CREATE_STATEMENT &&
          statement.Cast<duckdb::CreateStatement>().info->type == duckdb::CatalogType::TABLE_ENTRY;
+}
+
+/// CREATE OR REPLACE TABLE ... AS: the rows may come from the table that it replaces.
+bool IsReplaceTableAs(const duckdb::SQLStatement& statement) {
+  if (!IsCreateTable(statement)) return false;
+  const auto& info = *statement.Cast<duckdb::CreateStatement>().info;
+  return info.on_conflict == duckdb::OnCreateConflict::REPLACE_ON_CONFLICT &&
+         info.Cast<duckdb::CreateTableInfo>().query != nullptr;
 }
 
 /// DuckDB's parser accepts CREATE TABLE ... WITH (options) and forgets the options, so they are
@@ -240,6 +249,7 @@ class StatementImpl : public Statement {
 
   void Init();
   void set_transaction_end(TransactionEnd end) { transaction_end_ = end; }
+  void set_replaces_table(bool replaces) { replaces_table_ = replaces; }
 
   const std::vector<ParameterInfo>& parameters() const override { return parameters_; }
   bool returns_rows() const override {
@@ -266,6 +276,8 @@ class StatementImpl : public Statement {
   /// DuckDB's name and type of each parameter.
   std::vector<std::pair<duckdb::string, duckdb::LogicalType>> expected_;
   TransactionEnd transaction_end_ = TransactionEnd::kNone;
+  /// See IsReplaceTableAs.
+  bool replaces_table_ = false;
 };
 
 void StatementImpl::Init() {
@@ -354,8 +366,8 @@ Result<std::unique_ptr<ResultStream>> StatementImpl::Execute(const Context& cont
   }
 }
 
-/// A statement by itself that lost against another writer of the same rows sees these when it runs
-/// again. Inside a transaction, what was read before would be contradicted.
+/// A statement by itself that lost against another writer of rows that it read sees these when it
+/// runs again. Inside a transaction, what was read before would be contradicted.
 bool StatementImpl::RunsAgain(const Status& failed, int attempt) {
   if (attempt >= kMostRuns || CodeOf(failed) != ErrorCode::kConflict || !IsRetryable(failed)) {
     return false;
@@ -367,6 +379,8 @@ bool StatementImpl::RunsAgain(const Status& failed, int attempt) {
     case duckdb::StatementType::DELETE_STATEMENT:
     case duckdb::StatementType::MERGE_INTO_STATEMENT:
       return transaction_end_ == TransactionEnd::kNone;
+    case duckdb::StatementType::CREATE_STATEMENT:
+      return replaces_table_;
     default:
       return false;
   }
@@ -454,6 +468,7 @@ Result<std::unique_ptr<Statement>> PrepareStatement(std::shared_ptr<Connected> c
     duckdb::SQLStatement& statement = *statements.front();
     ARROW_RETURN_NOT_OK(CheckParsed(*connected, statement, texts[0]));
     const TransactionEnd end = TransactionEndOf(statement);
+    const bool replaces_table = IsReplaceTableAs(statement);
     if (connected->state->transaction_aborted && end == TransactionEnd::kNone) {
       return AbortedError();
     }
@@ -461,6 +476,7 @@ Result<std::unique_ptr<Statement>> PrepareStatement(std::shared_ptr<Connected> c
     if (prepared->HasError()) return connected->Failed(context, prepared->GetErrorObject());
     auto result = std::make_unique<StatementImpl>(connected, std::move(prepared));
     result->set_transaction_end(end);
+    result->set_replaces_table(replaces_table);
     result->Init();
     return result;
   } catch (const std::exception& exception) {

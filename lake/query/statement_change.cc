@@ -29,6 +29,7 @@ StatementChange::StatementChange(duckdb::ClientContext& context, LakeCatalog& ca
     options.operation = std::exchange(session.operation, {});
     options.file_provenance_proved = plan_.file_provenance_proved;
     options.max_buffered_bytes = static_cast<uint64_t>(catalog.write_buffer_bytes());
+    options.inserts_by_key = plan_.inserts_by_key;
     commit::Lakehouse& lakehouse = catalog.lakehouse();
     if (plan_.only_inserts) {
       write_ = ValueOrThrow(lakehouse.Append(session.context, session.principal, table, options));
@@ -151,9 +152,7 @@ void StatementChange::FinishPending() {
                 "a row of the table is changed twice by one statement: {} of table '{}'",
                 plan_.what, plan_.table->QualifiedName()));
   }
-  LakeTransaction::Get(context_, catalog_)
-      .AddPending(plan_.table->table(), std::move(part_), removed, plan_.file_provenance_proved,
-                  plan_.changed_columns);
+  LakeTransaction::Get(context_, catalog_).AddPending(std::move(part_), removed, plan_);
 }
 
 void StatementChange::Finish() {

@@ -25,6 +25,8 @@ struct ChangePlan {
   bool only_inserts = false;
   bool has_file_columns = false;
   bool file_provenance_proved = false;
+  /// Rows are added because the table has none of their key: MERGE INTO.
+  bool inserts_by_key = false;
   /// Columns that UPDATE assigns.
   std::set<std::string> changed_columns;
   /// For errors: the statement, such as "UPDATE".

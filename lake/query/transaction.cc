@@ -7,6 +7,7 @@
 #include "lake/query/catalog_internal.h"
 #include "lake/query/duckdb_error_internal.h"
 #include "lake/query/session_state_internal.h"
+#include "lake/query/statement_change_internal.h"
 #include "lake/query/transaction_internal.h"
 
 namespace lake::query {
@@ -170,6 +171,18 @@ std::shared_ptr<LakeTableEntry> LakeTransaction::FindTable(duckdb::ClientContext
   return tables_.emplace(std::move(key), std::move(made)).first->second;
 }
 
+void LakeTransaction::NoteRead(std::shared_ptr<const commit::OpenTable> table) {
+  MutexLock lock(&mutex_);
+  read_.insert(std::move(table));
+}
+
+std::shared_ptr<const commit::OpenTable> LakeTransaction::ReadVersion(const Uuid& incarnation) {
+  MutexLock lock(&mutex_);
+  const auto pin = pins_.find(incarnation);
+  const bool reads = pin != pins_.end() && read_.contains(pin->second);
+  return reads ? pin->second : nullptr;
+}
+
 void LakeTransaction::Keep(std::shared_ptr<LakeTableEntry> entry) {
   MutexLock lock(&mutex_);
   kept_.push_back(std::move(entry));
@@ -187,13 +200,13 @@ void LakeTransaction::CheckWritable(const commit::OpenTable& table) {
             pending_->table()->entry.name.ToString(), table.entry.name.ToString()));
 }
 
-void LakeTransaction::AddPending(std::shared_ptr<const commit::OpenTable> table, PendingPart part,
-                                 std::span<const uint64_t> removed, bool file_provenance_proved,
-                                 const std::set<std::string>& changed_columns) {
+void LakeTransaction::AddPending(PendingPart part, std::span<const uint64_t> removed,
+                                 const ChangePlan& plan) {
   if ((part.rows == nullptr || part.rows->Count() == 0) && removed.empty()) return;
+  const std::shared_ptr<const commit::OpenTable>& table = plan.table->table();
   CheckWritable(*table);
-  if (!pending_ || pending_->empty()) pending_.emplace(std::move(table));
-  pending_->Add(std::move(part), removed, file_provenance_proved, changed_columns);
+  if (!pending_ || pending_->empty()) pending_.emplace(table);
+  pending_->Add(std::move(part), removed, plan);
 }
 
 const PendingChanges* LakeTransaction::PendingFor(const Uuid& incarnation) const {
@@ -221,6 +234,7 @@ Status LakeTransaction::CommitPending(duckdb::ClientContext& context) {
   options.operation = std::exchange(session.operation, {});
   options.file_provenance_proved = pending_->file_provenance_proved();
   options.max_buffered_bytes = static_cast<uint64_t>(catalog_.write_buffer_bytes());
+  options.inserts_by_key = pending_->inserts_by_key();
   ARROW_ASSIGN_OR_RAISE(auto change, catalog_.lakehouse().ChangeRows(
                                          session.context, session.principal, pending_->table(),
                                          pending_->changed_columns(), options));

@@ -3,6 +3,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +41,12 @@ class LakeTransaction : public duckdb::Transaction {
                                             const std::string& name,
                                             const duckdb::BoundAtClause* at);
 
+  /// Notes that a statement reads `table`.
+  void NoteRead(std::shared_ptr<const commit::OpenTable> table);
+  /// The newest version of the table of `incarnation` as this transaction sees it, if a statement
+  /// reads that; else null.
+  std::shared_ptr<const commit::OpenTable> ReadVersion(const Uuid& incarnation);
+
   /// Keeps an entry that a listing handed to DuckDB until the transaction ends.
   void Keep(std::shared_ptr<LakeTableEntry> entry);
 
@@ -46,9 +54,7 @@ class LakeTransaction : public duckdb::Transaction {
   /// if it has written another.
   void CheckWritable(const commit::OpenTable& table);
   /// Adds what a statement of an open transaction did; see PendingChanges::Add.
-  void AddPending(std::shared_ptr<const commit::OpenTable> table, PendingPart part,
-                  std::span<const uint64_t> removed, bool file_provenance_proved,
-                  const std::set<std::string>& changed_columns);
+  void AddPending(PendingPart part, std::span<const uint64_t> removed, const ChangePlan& plan);
   /// What this transaction did to the table of `incarnation`, or null. Stable while a statement
   /// runs.
   const PendingChanges* PendingFor(const Uuid& incarnation) const;
@@ -76,6 +82,7 @@ class LakeTransaction : public duckdb::Transaction {
   std::map<TableKey, std::shared_ptr<LakeTableEntry>> tables_ LAKE_GUARDED_BY(mutex_);
   /// Newest-version tables by incarnation: the pins.
   std::map<Uuid, std::shared_ptr<const commit::OpenTable>> pins_ LAKE_GUARDED_BY(mutex_);
+  std::set<std::shared_ptr<const commit::OpenTable>> read_ LAKE_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<LakeTableEntry>> kept_ LAKE_GUARDED_BY(mutex_);
   std::optional<PendingChanges> pending_;
   std::unique_ptr<commit::TableWrite> write_;
