@@ -110,17 +110,12 @@ ConstantPage EncodeNothing(const PageLevels& levels, const FileVersion& version)
   return result;
 }
 
-// The layer of a leaf without any value is nullable whatever its rows are.
-bool IsWithoutValues(const ValueShape& shape) {
-  return shape.kind == Kind::kFixed && shape.width == 0;
-}
-
 }  // namespace
 
 std::optional<ConstantPage> EncodeConstant(const ValueShape& shape, const PageData& page,
                                            const PageLevels& levels, const FileVersion& version) {
   std::optional<ConstantPage> result;
-  if (page.num_valid() == 0 || IsWithoutValues(shape)) {
+  if (page.num_valid() == 0 || !shape.has_values()) {
     result = EncodeNothing(levels, version);
   } else {
     if (version < kFileVersion22 || shape.kind == Kind::kFixedSizeList || shape.entries ||
@@ -140,7 +135,6 @@ std::optional<ConstantPage> EncodeConstant(const ValueShape& shape, const PageDa
     }
   }
   for (const pb::RepDefLayer layer : levels.layers) result->layout.add_layers(layer);
-  if (IsWithoutValues(shape)) result->layout.set_layers(0, pb::NULLABLE_ITEM);
   return result;
 }
 

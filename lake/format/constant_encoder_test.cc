@@ -36,7 +36,7 @@ std::optional<ConstantPage> Encode(const ValueShape& shape, PageData page, bool 
                                    FileVersion version = kFileVersion22) {
   std::vector<LevelShape::Layer> outer;
   if (in_struct) outer.push_back(LevelShape::Layer::kItem);
-  const PageLevels levels = PageLevels::Make(&page, LevelShape(outer));
+  const PageLevels levels = PageLevels::Make(&page, LevelShape(outer), shape.has_values());
   return EncodeConstant(shape, page, levels, version);
 }
 
@@ -112,6 +112,15 @@ TEST(ConstantEncoderTest, ATypeWithoutValuesIsOneNullableLayer) {
   ASSERT_TRUE(page);
   EXPECT_THAT(page->layout.layers(), ElementsAre(pb::NULLABLE_ITEM));
   EXPECT_TRUE(page->buffers.empty());
+}
+
+TEST(ConstantEncoderTest, NullsAroundATypeWithoutValuesHaveTheLevelBehindTheLeafs) {
+  const ValueShape none{.width = 0};
+  const auto page = Encode(none, WithStates({0, 2, 0}), true, kFileVersion21);
+  ASSERT_TRUE(page);
+  EXPECT_THAT(page->layout.layers(), ElementsAre(pb::NULLABLE_ITEM, pb::NULLABLE_ITEM));
+  ASSERT_EQ(page->buffers.size(), 2);
+  EXPECT_THAT(page->buffers[1].as<uint16_t>(), ElementsAre(0, 2, 0));
 }
 
 TEST(ConstantEncoderTest, ListsOfNothingAreTheirLevels) {

@@ -41,14 +41,14 @@ void AppendPacked(std::span<const uint8_t> levels, unsigned width, ByteBuffer* o
 
 }  // namespace
 
-PageLevels PageLevels::Make(PageData* page, const LevelShape& shape) {
+PageLevels PageLevels::Make(PageData* page, const LevelShape& shape, bool has_values) {
   const bool has_lists = shape.num_lists() != 0;
   const std::span<uint8_t> codes =
       has_lists ? page->codes.as<uint8_t>() : page->states.as<uint8_t>();
   std::array<bool, 256> used{};
   for (const uint8_t code : codes) used[code] = true;
   // A page whose slots are all null always has a leaf that can be null: readers tell it by that.
-  if (page->num_valid() == 0 && (!has_lists || page->num_values != 0)) {
+  if (!has_values || (page->num_valid() == 0 && (!has_lists || page->num_values != 0))) {
     used[shape.null_code(0)] = true;
   }
   // A list below a null struct counts as null, even if no list itself is: readers look for its

@@ -34,8 +34,9 @@ struct PageLevels {
 
   bool has_specials() const { return count != num_values; }
 
-  /// Turns the page's codes into levels in place: a layer without nulls takes no number.
-  static PageLevels Make(PageData* page, const LevelShape& shape);
+  /// Turns the page's codes into levels in place: a layer without nulls takes no number. The leaf
+  /// of a type without values takes one whatever its rows are: readers want its layer nullable.
+  static PageLevels Make(PageData* page, const LevelShape& shape, bool has_values = true);
 };
 
 /// Writes levels as blocks of u16 words, one block per chunk, all in the way that is smallest for

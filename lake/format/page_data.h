@@ -38,6 +38,8 @@ struct ValueShape {
   size_t row_width() const { return width * items; }
 };
 
+  /// False for a type without values.
+  bool has_values() const { return kind != Kind::kFixed || width != 0; }
 /// The layers of nesting that end at a leaf, and how their nulls are told apart.
 class LevelShape {
  public:

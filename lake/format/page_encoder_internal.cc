@@ -363,7 +363,7 @@ Result<EncodedPage> PageEncoder::Encode() {
 
 Result<EncodedPage> EncodePage(const ValueShape& shape, const LevelShape& level_shape,
                                const LeafEncoding& options, PageData page) {
-  const PageLevels levels = PageLevels::Make(&page, level_shape);
+  const PageLevels levels = PageLevels::Make(&page, level_shape, shape.has_values());
   page.item_validity.resize(shape.dimensions.size());
   if (auto constant = EncodeConstant(shape, page, levels, options.version)) {
     return ToPage(std::move(*constant));
