@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -93,6 +94,11 @@ bool IsFixedItem(const arrow::DataType& type) {
     default:
       return arrow::is_fixed_width(type.id());
   }
+}
+
+// A value of no bytes would be lost, one of more than an int counts in bits lies nowhere.
+bool IsFixedBinaryWidth(int32_t bytes) {
+  return bytes > 0 && bytes <= std::numeric_limits<int32_t>::max() / 8;
 }
 
 bool IsDictionaryValue(const arrow::DataType& type) {
@@ -203,6 +209,7 @@ Result<std::shared_ptr<arrow::DataType>> TypeParser::Parse(std::string_view text
   if (text.starts_with("fixed_size_binary:")) {
     const auto width = ParseInt<int32_t>(text.substr(18));
     if (!width || *width < 0) return Bad();
+    if (!IsFixedBinaryWidth(*width)) return Unread();
     return arrow::fixed_size_binary(*width);
   }
   if (text.starts_with(kFixedSizeList)) return ParseList(text.substr(kFixedSizeList.size()), depth);
@@ -286,9 +293,11 @@ Result<std::string> TypeNamer::Name(const arrow::DataType& type, int depth) cons
       const std::string zone = timestamp.timezone().empty() ? "-" : timestamp.timezone();
       return fmt::format("timestamp:{}:{}", kUnits[timestamp.unit()].name, zone);
     }
-    case arrow::Type::FIXED_SIZE_BINARY:
-      return fmt::format("fixed_size_binary:{}",
-                         static_cast<const arrow::FixedSizeBinaryType&>(type).byte_width());
+    case arrow::Type::FIXED_SIZE_BINARY: {
+      const int32_t width = static_cast<const arrow::FixedSizeBinaryType&>(type).byte_width();
+      if (!IsFixedBinaryWidth(width)) return Refuse(type);
+      return fmt::format("fixed_size_binary:{}", width);
+    }
     case arrow::Type::FIXED_SIZE_LIST:
       return NameList(static_cast<const arrow::FixedSizeListType&>(type), depth);
     case arrow::Type::DICTIONARY: {

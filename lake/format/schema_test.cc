@@ -62,7 +62,8 @@ std::vector<TypeCase> SupportedTypes() {
       {"null", arrow::null()},
       {"halffloat", arrow::float16()},
       {"decimal:256:50:2", arrow::decimal256(50, 2)},
-      {"fixed_size_binary:0", arrow::fixed_size_binary(0)},
+      {"fixed_size_binary:1", arrow::fixed_size_binary(1)},
+      {"fixed_size_binary:268435455", arrow::fixed_size_binary(268435455)},
       {"fixed_size_list:halffloat:4", arrow::fixed_size_list(arrow::float16(), 4)},
       {"fixed_size_list:bool:12", arrow::fixed_size_list(arrow::boolean(), 12)},
       {"fixed_size_list:decimal:128:5:1:2", arrow::fixed_size_list(arrow::decimal128(5, 1), 2)},
@@ -254,6 +255,8 @@ TEST(SchemaTest, OtherTypesAreRefusedByNameWithTheColumnsPath) {
     EXPECT_THAT(ErrorText(schema.status()), HasSubstr(test.logical));
   }
 }
+      {"fixed_size_binary[0]", arrow::fixed_size_binary(0)},
+      {"fixed_size_binary[268435456]", arrow::fixed_size_binary(268435456)},
 
 TEST(SchemaTest, NestingHasAnEnd) {
   std::shared_ptr<arrow::DataType> lists = arrow::int8();
@@ -331,6 +334,13 @@ TEST(SchemaTest, LogicalTypesThatAreNotReadAreRefusedOrCorrupt) {
     EXPECT_THAT(ErrorText(converted.status()), HasSubstr("col"));
     EXPECT_THAT(ErrorText(converted.status()), HasSubstr(test.logical));
   }
+      {"fixed_size_binary:0", ErrorCode::kUnsupported},
+      // Eight times these are 2^31, 0 and 8 to an int.
+      {"fixed_size_binary:268435456", ErrorCode::kUnsupported},
+      {"fixed_size_binary:536870912", ErrorCode::kUnsupported},
+      {"fixed_size_binary:536870913", ErrorCode::kUnsupported},
+      {"fixed_size_list:fixed_size_binary:536870913:2", ErrorCode::kUnsupported},
+      {"dict:fixed_size_binary:536870913:int8:false", ErrorCode::kUnsupported},
 }
 
 TEST(SchemaTest, IdsArePreOrderAndLeavesOwnTheColumns) {
