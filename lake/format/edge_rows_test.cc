@@ -94,5 +94,155 @@ TEST_F(EdgeRowsTest, NullsAroundAStructWithoutFieldsAreKept) {
   }
 }
 
+// A struct builder gives its fields an empty value where it appends a null.
+TEST_F(EdgeRowsTest, JsonUnderANullStructMayBeAnything) {
+  const auto type = arrow::struct_({JsonField("j"), arrow::field("a", arrow::int32())});
+  const auto column =
+      WithValidity(Parse(type, R"([{"j": "{\"a\":1}", "a": 1}, {"j": "", "a": 2}])"), 0b01);
+  ExpectRoundTrip(column, Parse(type, R"([{"j": "{\"a\":1}", "a": 1}, null])"));
+}
+
+TEST_F(EdgeRowsTest, JsonOutsideOfASliceMayBeAnything) {
+  const auto structs = arrow::struct_({JsonField("j")});
+  ExpectRoundTrip(Parse(structs, R"([{"j": "{"}, {"j": "[1]"}, null, {"j": "}"}])")->Slice(1, 2),
+                  Parse(structs, R"([{"j": "[1]"}, null])"));
+  for (const Type& type :
+       std::vector<Type>{arrow::list(JsonField("item")), arrow::large_list(JsonField("item"))}) {
+    ExpectRoundTrip(Parse(type, R"([["{"], ["1", null], null, [], ["2"], ["}"]])")->Slice(1, 4),
+                    Parse(type, R"([["1", null], null, [], ["2"]])"));
+  }
+}
+
+TEST_F(EdgeRowsTest, ItemsUnderNullListsMayBeAnything) {
+  const auto lists = arrow::list(JsonField("item"));
+  ExpectRoundTrip(WithValidity(Parse(lists, R"([["1"], ["{", "}"], ["2", "3"]])"), 0b101),
+                  Parse(lists, R"([["1"], null, ["2", "3"]])"));
+
+  // Indices behind the end of the dictionary, under a null list and under a null struct in a list.
+  const auto keyed = arrow::dictionary(arrow::int8(), arrow::utf8());
+  const auto words = Parse(arrow::utf8(), R"(["a", "b"])");
+  auto data = Parse(arrow::int8(), "[1, 100, 0, 100]")->data()->Copy();
+  data->type = keyed;
+  data->dictionary = words->data();
+  const Array items = arrow::MakeArray(data);
+  const std::vector<int32_t> ends = {0, 1, 2, 4};
+  const auto around = arrow::struct_({arrow::field("k", keyed)});
+  const auto structs = arrow::ArrayData::Make(
+      around, 4, {arrow::Buffer::FromString(std::string(1, 0b0111))}, {items->data()});
+  const auto column = arrow::MakeArray(arrow::ArrayData::Make(
+      arrow::list(around), 3,
+      {arrow::Buffer::FromString(std::string(1, 0b101)), arrow::Buffer::Wrap(ends)}, {structs}));
+  ExpectRoundTrip(column,
+                  Parse(arrow::list(around), R"([[{"k": "b"}], null, [{"k": "a"}, null]])"));
+}
+
+TEST_F(EdgeRowsTest, ViewsInMapsAndFixedSizeListsOfStructs) {
+  const auto map = arrow::map(arrow::utf8_view(), arrow::utf8_view());
+  const auto read_map = arrow::map(arrow::utf8(), arrow::utf8());
+  const auto maps = Parse(map, R"([[["a", "b"]], [["c", null], ["d", "e"]], [], [["f", "g"]]])");
+  ASSERT_TRUE(Write(WithValidity(maps, 0b1101)->Slice(1)).ok());
+  EXPECT_TRUE(ReadBack()->Equals(*Parse(read_map, R"([null, [], [["f", "g"]]])")));
+
+  const auto list_of = [](const Type& type) {
+    return arrow::fixed_size_list(arrow::struct_({arrow::field("x", type)}), 2);
+  };
+  const auto lists =
+      Parse(list_of(arrow::binary_view()),
+            R"([[{"x": "a"}, null], [{"x": "b"}, {"x": "c"}], [{"x": null}, {"x": "d"}], null])");
+  ASSERT_TRUE(Write(WithValidity(lists, 0b0101)->Slice(1)).ok());
+  EXPECT_TRUE(ReadBack()->Equals(
+      *Parse(list_of(arrow::binary()), R"([null, [{"x": null}, {"x": "d"}], null])")));
+}
+
+TEST_F(EdgeRowsTest, ADictionaryMapKeyThatNamesANullIsRefused) {
+  const auto keyed = arrow::dictionary(arrow::int8(), arrow::utf8());
+  const auto keys = arrow::DictionaryArray::FromArrays(keyed, Parse(arrow::int8(), "[0, 1]"),
+                                                       Parse(arrow::utf8(), R"(["a", null])"))
+                        .ValueOrDie();
+  const auto column = arrow::MapArray::FromArrays(Parse(arrow::int32(), "[0, 1, 2]"), keys,
+                                                  Parse(arrow::int32(), "[5, 6]"))
+                          .ValueOrDie();
+  const Status status = Write(column);
+  EXPECT_EQ(CodeOf(status), ErrorCode::kInvalidArgument) << status;
+  EXPECT_THAT(ErrorText(status), HasSubstr("row 1"));
+}
+
+TEST_F(EdgeRowsTest, ListsThatPointOutsideTheirItemsAreRefusedBeforeTheyAreConverted) {
+  const auto type = arrow::list(JsonField("item"));
+  for (const std::vector<int32_t>& ends : {std::vector<int32_t>{0, 9, 2}, {0, -1, 2}, {0, 2, 1}}) {
+    auto data = Parse(type, R"([["1"], ["2"]])")->data()->Copy();
+    data->buffers[1] = arrow::Buffer::Wrap(ends);
+    const Status status = Write(arrow::MakeArray(data));
+    EXPECT_EQ(CodeOf(status), ErrorCode::kInvalidArgument) << status;
+    EXPECT_THAT(ErrorText(status), HasSubstr("'c'"));
+  }
+}
+
+TEST_F(EdgeRowsTest, ListsInsideFixedSizeListsOfStructsAreRefused) {
+  for (const Type& inner :
+       std::vector<Type>{arrow::list(arrow::int32()), arrow::map(arrow::utf8(), arrow::int32())}) {
+    for (const int32_t size : {1, 2}) {
+      const auto type = arrow::fixed_size_list(arrow::struct_({arrow::field("l", inner)}), size);
+      const auto schema = SchemaFromArrow(*arrow::schema({arrow::field("c", type)}));
+      ASSERT_TRUE(schema.ok()) << schema.status();
+      const Status status = CheckWritable(*schema, kFileVersion22);
+      EXPECT_EQ(CodeOf(status), ErrorCode::kUnsupported) << status;
+      EXPECT_THAT(ErrorText(status), HasSubstr("'c.item.l'"));
+    }
+  }
+}
+
+TEST_F(EdgeRowsTest, AsManyFixedSizeListsInsideEachOtherAsAreWritten) {
+  Type type = arrow::boolean();
+  std::string valid = "true";
+  std::string nulls = "null";
+  for (int i = 0; i < 8; ++i) {
+    type = arrow::fixed_size_list(type, 2);
+    valid = "[" + valid + ", " + valid + "]";
+    // A null of each level: all levels have a validity of their own.
+    nulls = "[" + nulls + ", null]";
+  }
+  const auto column = Parse(type, "[" + valid + ", " + nulls + ", null, " + valid + "]");
+  ExpectRoundTrip(column, column);
+  const auto deeper =
+      SchemaFromArrow(*arrow::schema({arrow::field("c", arrow::fixed_size_list(type, 2))}));
+  EXPECT_EQ(CodeOf(CheckWritable(*deeper, kFileVersion22)), ErrorCode::kUnsupported);
+}
+
+TEST_F(EdgeRowsTest, ARowOfMoreEmptyListsThanAChunkOfVersion21Holds) {
+  const auto type = arrow::list(arrow::list(arrow::int32()));
+  std::string row = "[";
+  for (int i = 0; i < 60'000; ++i) row += i % 3 == 0 ? "null, " : "[], ";
+  const auto column = Parse(type, "[" + row + "[1, null, 3]], [[4]]]");
+  ExpectRoundTrip(column, column);
+}
+
+TEST_F(EdgeRowsTest, BooleansOfMoreThanAChunkOfVersion21AreRefused) {
+  constexpr int kItems = 200'000;
+  arrow::BooleanBuilder items;
+  for (int i = 0; i < 2 * kItems; ++i) ASSERT_TRUE(items.Append(i % 3 == 0).ok());
+  const Array column =
+      arrow::FixedSizeListArray::FromArrays(items.Finish().ValueOrDie(), kItems).ValueOrDie();
+  const Status status = Write(column, kFileVersion21);
+  EXPECT_EQ(CodeOf(status), ErrorCode::kUnsupported) << status;
+  EXPECT_THAT(ErrorText(status), HasSubstr("'c'"));
+  ASSERT_TRUE(Write(column).ok());
+  EXPECT_TRUE(ReadBack()->Equals(*column));
+}
+
+TEST_F(EdgeRowsTest, EmptyListsWithoutOffsetsAreWritten) {
+  const auto inner_type = arrow::list(arrow::int32());
+  const auto middle_type = arrow::list(inner_type);
+  const auto nothing = arrow::Buffer::FromString("");
+  const auto inner = arrow::ArrayData::Make(inner_type, 0, {nullptr, nothing},
+                                            {Parse(arrow::int32(), "[]")->data()});
+  const auto middle = arrow::ArrayData::Make(middle_type, 0, {nullptr, nothing}, {inner});
+  const std::vector<int32_t> ends(4, 0);
+  const auto column = arrow::MakeArray(arrow::ArrayData::Make(
+      arrow::list(middle_type), 3,
+      {arrow::Buffer::FromString(std::string(1, 0b101)), arrow::Buffer::Wrap(ends)}, {middle}));
+  ExpectRoundTrip(column, Parse(arrow::list(middle_type), "[[], null, []]"));
+}
+
 }  // namespace
 }  // namespace lake::format

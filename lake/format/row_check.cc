@@ -69,19 +69,8 @@ bool Ascend(const Offset* offsets, int64_t count, int64_t most) {
 Status CheckLists(const LeafPath& path, const LeafRows& rows) {
   for (size_t step = 0; step < path.steps.size(); ++step) {
     if (path.steps[step].kind != PathStep::Kind::kList) continue;
-    const arrow::Array& array = rows.array(step);
-    const int64_t items = rows.array(step + 1).length();
-    if (array.length() == 0) continue;
-    const bool ascend =
-        array.type_id() == arrow::Type::LARGE_LIST
-            ? Ascend(static_cast<const arrow::LargeListArray&>(array).raw_value_offsets(),
-                     array.length(), items)
-            : Ascend(static_cast<const arrow::ListArray&>(array).raw_value_offsets(),
-                     array.length(), items);
-    if (ascend) continue;
-    return Error(ErrorCode::kInvalidArgument,
-                 "lists of an Arrow array do not lie within its items: column '{}'",
-                 path.steps[step].path);
+    ARROW_RETURN_NOT_OK(
+        CheckOffsets(rows.array(step), rows.array(step + 1).length(), path.steps[step].path));
   }
   return Status::OK();
 }
@@ -163,6 +152,19 @@ Status CheckColumn(const arrow::Array& column, const std::string& path) {
   if (well_formed.ok()) return well_formed;
   return Error(ErrorCode::kInvalidArgument, "an Arrow array is not well-formed: column '{}': {}",
                path, well_formed.message());
+}
+
+Status CheckOffsets(const arrow::Array& array, int64_t num_items, const std::string& path) {
+  if (array.length() == 0) return Status::OK();
+  const bool ascend =
+      array.type_id() == arrow::Type::LARGE_LIST
+          ? Ascend(static_cast<const arrow::LargeListArray&>(array).raw_value_offsets(),
+                   array.length(), num_items)
+          : Ascend(static_cast<const arrow::ListArray&>(array).raw_value_offsets(), array.length(),
+                   num_items);
+  if (ascend) return Status::OK();
+  return Error(ErrorCode::kInvalidArgument,
+               "lists of an Arrow array do not lie within its items: column '{}'", path);
 }
 
 Status CheckLeaf(const LeafPath& path, const LeafRows& rows, uint64_t first_row) {

@@ -23,6 +23,10 @@ Status CheckType(const Field& field, const arrow::DataType& type, const std::str
 /// that is not well-formed.
 Status CheckColumn(const arrow::Array& column, const std::string& path);
 
+/// kInvalidArgument, naming `path`, unless the lists of `array`, not of fixed size, lie one behind
+/// the other within `num_items` items.
+Status CheckOffsets(const arrow::Array& array, int64_t num_items, const std::string& path);
+
 /// Looks at one leaf of a column for which CheckColumn is OK. kInvalidArgument, naming column and
 /// row, for a null where the schema has none (except below a null further out) and for text that is
 /// not UTF-8; without row where lists or strings do not lie within their items or bytes;

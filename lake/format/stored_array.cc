@@ -9,8 +9,11 @@
 #include <arrow/buffer_builder.h>
 #include <arrow/extension_type.h>
 #include <arrow/type.h>
+#include <arrow/util/bit_util.h>
+#include <arrow/util/bitmap_ops.h>
 
 #include "lake/format/jsonb.h"
+#include "lake/format/row_check.h"
 
 namespace lake::format {
 namespace {
@@ -124,11 +127,125 @@ Result<std::shared_ptr<arrow::DataType>> WithFields(const arrow::DataType& type,
     case arrow::Type::FIXED_SIZE_LIST:
       return arrow::fixed_size_list(std::move(fields[0]),
                                     static_cast<const arrow::FixedSizeListType&>(type).list_size());
-    case arrow::Type::MAP:
-      return arrow::MapType::Make(std::move(fields[0]));
     default:
+      // A map lies in the file as a list. Arrow takes no map with nulls in its entries, not even
+      // where nothing reaches them.
       return arrow::list(std::move(fields[0]));
   }
+}
+
+// The validity of `array`, from bit 0 on; null if it has no nulls.
+Result<std::shared_ptr<arrow::Buffer>> ValidityOf(const arrow::Array& array,
+                                                  arrow::MemoryPool* pool) {
+  if (array.null_count() == 0) return nullptr;
+  if (array.offset() == 0) return array.data()->buffers[0];
+  return arrow::internal::CopyBitmap(pool, array.null_bitmap_data(), array.offset(),
+                                     array.length());
+}
+
+// `items` with nulls in addition where the bits of `reached` are 0.
+Result<std::shared_ptr<arrow::Array>> WithNulls(const std::shared_ptr<arrow::Array>& items,
+                                                const std::shared_ptr<arrow::Buffer>& reached,
+                                                arrow::MemoryPool* pool) {
+  ARROW_ASSIGN_OR_RAISE(
+      const auto around,
+      arrow::StructArray::Make({items}, {arrow::field("", items->type())}, reached));
+  return around->GetFlattenedField(0, pool);
+}
+
+// Items from `first` on that the lists of an array reach: what lies under a null list is null.
+template <typename Lists>
+Result<std::shared_ptr<arrow::Array>> ReachedItems(const Lists& lists, int64_t first, int64_t count,
+                                                   arrow::MemoryPool* pool) {
+  std::shared_ptr<arrow::Array> items = lists.values()->Slice(first, count);
+  std::shared_ptr<arrow::Buffer> reached;
+  for (int64_t i = 0; i < lists.length(); ++i) {
+    if (lists.IsValid(i) || lists.value_length(i) == 0) continue;
+    if (reached == nullptr) {
+      ARROW_ASSIGN_OR_RAISE(reached, arrow::AllocateEmptyBitmap(count, pool));
+      arrow::bit_util::SetBitsTo(reached->mutable_data(), 0, count, true);
+    }
+    arrow::bit_util::SetBitsTo(reached->mutable_data(), lists.value_offset(i) - first,
+                               lists.value_length(i), false);
+  }
+  return reached == nullptr ? items : WithNulls(items, reached, pool);
+}
+
+// An array of lists taken apart: offsets that count from the first item.
+struct ListParts {
+  std::shared_ptr<arrow::Buffer> offsets;
+  std::shared_ptr<arrow::Array> items;
+};
+
+template <typename Lists>
+Result<ListParts> TakeApart(const Lists& lists, const std::string& path, arrow::MemoryPool* pool) {
+  using Offset = typename Lists::offset_type;
+  ARROW_RETURN_NOT_OK(CheckOffsets(lists, lists.values()->length(), path));
+  ListParts parts;
+  const int64_t length = lists.length();
+  ARROW_ASSIGN_OR_RAISE(
+      parts.offsets,
+      arrow::AllocateBuffer((length + 1) * static_cast<int64_t>(sizeof(Offset)), pool));
+  auto* const offsets = reinterpret_cast<Offset*>(parts.offsets->mutable_data());
+  offsets[0] = 0;
+  // Without lists there need not be offsets.
+  const Offset first = length == 0 ? 0 : lists.raw_value_offsets()[0];
+  for (int64_t i = 0; i < length; ++i) offsets[i + 1] = lists.raw_value_offsets()[i + 1] - first;
+  ARROW_ASSIGN_OR_RAISE(parts.items, ReachedItems(lists, first, offsets[length], pool));
+  return parts;
+}
+
+Result<std::shared_ptr<arrow::Array>> Convert(const Field& field,
+                                              std::shared_ptr<arrow::Array> array,
+                                              const std::string& path, arrow::MemoryPool* pool);
+
+// Converts the children of `array`, as far as its rows reach them.
+Result<std::shared_ptr<arrow::Array>> ConvertNested(const Field& field, const arrow::Array& array,
+                                                    const std::string& path,
+                                                    arrow::MemoryPool* pool) {
+  ARROW_ASSIGN_OR_RAISE(auto validity, ValidityOf(array, pool));
+  std::vector<std::shared_ptr<arrow::Buffer>> buffers = {std::move(validity)};
+  arrow::ArrayVector children;
+  switch (array.type_id()) {
+    case arrow::Type::STRUCT: {
+      const auto& structs = static_cast<const arrow::StructArray&>(array);
+      for (int i = 0; i < structs.num_fields(); ++i) {
+        children.push_back(structs.field(i));
+        if (!NeedsWork(field.children[i], *children.back()->type())) continue;
+        ARROW_ASSIGN_OR_RAISE(children.back(), structs.GetFlattenedField(i, pool));
+      }
+      break;
+    }
+    case arrow::Type::FIXED_SIZE_LIST: {
+      const auto& lists = static_cast<const arrow::FixedSizeListArray&>(array);
+      const int64_t count = array.length() * lists.list_type()->list_size();
+      ARROW_ASSIGN_OR_RAISE(children.emplace_back(),
+                            ReachedItems(lists, lists.value_offset(0), count, pool));
+      break;
+    }
+    default: {
+      ARROW_ASSIGN_OR_RAISE(
+          ListParts parts,
+          array.type_id() == arrow::Type::LARGE_LIST
+              ? TakeApart(static_cast<const arrow::LargeListArray&>(array), path, pool)
+              : TakeApart(static_cast<const arrow::ListArray&>(array), path, pool));
+      buffers.push_back(std::move(parts.offsets));
+      children.push_back(std::move(parts.items));
+    }
+  }
+  arrow::FieldVector fields = array.type()->fields();
+  std::vector<std::shared_ptr<arrow::ArrayData>> child_data;
+  for (size_t i = 0; i < children.size(); ++i) {
+    const Field& child = field.children[i];
+    ARROW_ASSIGN_OR_RAISE(const auto converted,
+                          Convert(child, children[i], path + "." + child.name, pool));
+    child_data.push_back(converted->data());
+    fields[i] = fields[i]->WithType(converted->type());
+  }
+  ARROW_ASSIGN_OR_RAISE(auto type, WithFields(*array.type(), std::move(fields)));
+  return arrow::MakeArray(arrow::ArrayData::Make(std::move(type), array.length(),
+                                                 std::move(buffers), std::move(child_data),
+                                                 array.null_count()));
 }
 
 Result<std::shared_ptr<arrow::Array>> Convert(const Field& field,
@@ -139,19 +256,7 @@ Result<std::shared_ptr<arrow::Array>> Convert(const Field& field,
   }
   if (!NeedsWork(field, *array->type())) return array;
   if (field.children.empty()) return ConvertLeaf(field, *array, path, pool);
-  // Children are taken as they lie, with what a slice leaves out: offsets stay right so.
-  const std::shared_ptr<arrow::ArrayData> data = array->data()->Copy();
-  arrow::FieldVector fields = data->type->fields();
-  for (size_t i = 0; i < fields.size(); ++i) {
-    const Field& child = field.children[i];
-    ARROW_ASSIGN_OR_RAISE(
-        const auto converted,
-        Convert(child, arrow::MakeArray(data->child_data[i]), path + "." + child.name, pool));
-    data->child_data[i] = converted->data();
-    fields[i] = fields[i]->WithType(converted->type());
-  }
-  ARROW_ASSIGN_OR_RAISE(data->type, WithFields(*data->type, std::move(fields)));
-  return arrow::MakeArray(data);
+  return ConvertNested(field, *array, path, pool);
 }
 
 }  // namespace
