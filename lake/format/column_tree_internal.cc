@@ -88,6 +88,7 @@ class ColumnTree::Builder {
   struct Around {
     NestingLayer layer;
     uint64_t slots;
+    bool is_fixed_size_list;
     bool* is_given;
   };
 
@@ -127,6 +128,7 @@ Result<ColumnTree::Node> ColumnTree::Builder::BuildLeaf(
   if (!type.ok()) return WithContext(type.status(), fmt::format("column '{}'", path));
   leaf.type = *std::move(type);
   bool inside_list = false;
+  bool inside_fixed_size_list = false;
   for (size_t i = around_.size(); i-- > 0;) {
     NestingLayer layer = around_[i].layer;
     layer.is_built = leaf.column >= 0 && !*around_[i].is_given;
@@ -134,8 +136,9 @@ Result<ColumnTree::Node> ColumnTree::Builder::BuildLeaf(
     leaf.nesting.layers.push_back(layer);
     leaf.slots_per_row *= around_[i].slots;
     inside_list |= layer.kind == NestingLayer::Kind::kList;
+    inside_fixed_size_list |= around_[i].is_fixed_size_list;
   }
-  if (leaf.column >= 0 && inside_list && leaf.slots_per_row != 1) {
+  if (leaf.column >= 0 && inside_list && inside_fixed_size_list) {
     return Error(ErrorCode::kUnsupported,
                  "lists together with fixed-size lists of structs are not read: column '{}'", path);
   }
@@ -150,7 +153,7 @@ Result<ColumnTree::Node> ColumnTree::Builder::Build(
   Node node;
   node.field = arrow_field;
   bool is_given = false;
-  Around around{{}, 1, &is_given};
+  Around around{{}, 1, false, &is_given};
   switch (arrow_field->type()->id()) {
     case arrow::Type::STRUCT:
       node.kind = Kind::kStruct;
@@ -159,6 +162,7 @@ Result<ColumnTree::Node> ColumnTree::Builder::Build(
       node.kind = Kind::kFixedSizeList;
       const auto& list = static_cast<const arrow::FixedSizeListType&>(*arrow_field->type());
       around.slots = static_cast<uint64_t>(list.list_size());
+      around.is_fixed_size_list = true;
       break;
     }
     default:

@@ -1,5 +1,6 @@
 #include "lake/format/leaf_path.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <arrow/type.h>
@@ -63,6 +64,12 @@ Status PathFinder::Descend(const Field& field, const std::string& path) {
   if (type == "struct") {
     for (size_t i = 0; i < field.children.size(); ++i) {
       ARROW_RETURN_NOT_OK(DescendInto(field, path, step, static_cast<int>(i)));
+    }
+    const auto is_fixed_size_list = [](const PathStep& outer) {
+      return outer.kind == PathStep::Kind::kFixedSizeList;
+    };
+    if (std::any_of(current_.steps.begin(), current_.steps.end(), is_fixed_size_list)) {
+      return Refuse(field, path, "Lance does not read lists inside fixed-size lists of structs");
     }
     return Status::OK();
   }
