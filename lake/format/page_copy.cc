@@ -88,8 +88,12 @@ Result<std::optional<SourcePages>> ReadPages(const Context& context, const PageC
       return WithContext(metadata.status(),
                          fmt::format("file '{}', column {}", source.key, column));
     }
+    const auto is_planar = [](const PageMetadata& page) { return page.is_planar; };
     // Slots inside lists are numbered otherwise than rows.
-    if (!metadata->buffers.empty() || metadata->slots_per_row != 1) return std::nullopt;
+    if (!metadata->buffers.empty() || metadata->slots_per_row != 1 ||
+        std::any_of(metadata->pages.begin(), metadata->pages.end(), is_planar)) {
+      return std::nullopt;
+    }
     pages.columns.push_back(*std::move(metadata));
   }
   return pages;
@@ -143,7 +147,8 @@ Result<std::optional<WrittenFile>> CopyPages(const Context& context,
                                              const std::shared_ptr<storage::ObjectStore>& store,
                                              const std::string& key) {
   WrittenFile file;
-  if (version < kFileVersion21) return std::nullopt;
+  // Pages are described in the form of these two.
+  if (version != kFileVersion21 && version != kFileVersion22) return std::nullopt;
   for (const Field& field : schema.fields) {
     if (HoldsPlaces(field)) return std::nullopt;
     for (const int32_t id : Schema::LeafIds(field)) {
