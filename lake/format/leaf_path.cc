@@ -11,9 +11,6 @@
 namespace lake::format {
 namespace {
 
-// A chunk has one buffer of validity for each dimension.
-constexpr size_t kMostDimensions = 8;
-
 Status Refuse(const Field& field, const std::string& path, const std::string& why) {
   return Error(ErrorCode::kUnsupported, "a column is not written: '{}', type {}: {}", path,
                field.logical_type, why);
@@ -65,15 +62,15 @@ Status PathFinder::Descend(const Field& field, const std::string& path) {
     for (size_t i = 0; i < field.children.size(); ++i) {
       ARROW_RETURN_NOT_OK(DescendInto(field, path, step, static_cast<int>(i)));
     }
+    return Status::OK();
+  }
+  if (type == "map" || type.starts_with("list") || type.starts_with("large_list")) {
     const auto is_fixed_size_list = [](const PathStep& outer) {
       return outer.kind == PathStep::Kind::kFixedSizeList;
     };
     if (std::any_of(current_.steps.begin(), current_.steps.end(), is_fixed_size_list)) {
       return Refuse(field, path, "Lance does not read lists inside fixed-size lists of structs");
     }
-    return Status::OK();
-  }
-  if (type == "map" || type.starts_with("list") || type.starts_with("large_list")) {
     if (type == "map") ARROW_RETURN_NOT_OK(NeedsVersion22(field, path));
     step.kind = PathStep::Kind::kList;
     return DescendInto(field, path, std::move(step), 0);

@@ -11,12 +11,14 @@
 #include "lake/format/fsst.h"
 #include "lake/format/general_compression.h"
 #include "lake/format/leaf_builder.h"
+#include "lake/format/page_data.h"
 #include "lake/format/page_decoder_internal.h"
 
 namespace lake::format {
 
-/// The most value buffers that a mini-block chunk has in an encoding that is read.
-inline constexpr size_t kMaxChunkBuffers = 8;
+/// The most value buffers that a mini-block chunk has in an encoding that is read: the validity of
+/// lists inside lists, and their items.
+inline constexpr size_t kMaxChunkBuffers = kMostDimensions + 1;
 
 /// How the values of a page's mini-block chunks are encoded, taken from the message once per page.
 /// Immutable after From.

@@ -11,6 +11,10 @@
 
 namespace lake::format {
 
+/// Fixed-size lists one inside the other in one value, at most; a chunk has a buffer of validity
+/// for each of them.
+inline constexpr size_t kMostDimensions = 8;
+
 /// How the values of a leaf lie in memory while a page is built.
 struct ValueShape {
   enum class Kind {
