@@ -40,7 +40,7 @@ bool LevelsAreTooLarge(const ValueShape& type, const PageData& page, const PageL
       type.kind == Kind::kVariable || (type.width <= 16 && std::has_single_bit(type.width));
   const bool has_levels = !levels.definitions.empty() || !levels.repetitions.empty();
   return has_levels && packs_well && page.num_values > kMostRowsWithLevels &&
-         FitsMiniBlocks(levels);
+         FitsMiniBlocks(levels, kFileVersion22);
 }
 
 std::string_view FirstValidValue(const ValueShape& type, const PageData& page) {

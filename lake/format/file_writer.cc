@@ -35,9 +35,6 @@ constexpr uint64_t kLargestPage = 32ull << 20;
 constexpr uint64_t kTaskBytes = 4096;
 // Offsets inside of a page have 32 bits.
 constexpr uint64_t kMostRowBytes = (uint64_t{1} << 31) - 1;
-// What the header of one chunk counts, and what one chunk of version 2.1 holds in its 32 KiB.
-constexpr size_t kMostLevels22 = kMostChunkLevels;
-constexpr size_t kMostLevels21 = 32'768;
 
 // A column of the file: one leaf of the schema.
 struct LeafColumn {
@@ -121,8 +118,10 @@ class FileWriterImpl final : public FileWriter {
 
 Status FileWriterImpl::AddLeaves() {
   ARROW_ASSIGN_OR_RAISE(std::vector<LeafPath> paths, LeafPathsOf(schema_, version_));
-  const size_t most_levels = version_ < kFileVersion22 ? kMostLevels21 : kMostLevels22;
-  for (LeafPath& path : paths) leaves_.emplace_back(std::move(path), most_levels);
+  for (LeafPath& path : paths) {
+    const size_t most_levels = MostChunkLevels(version_, path.levels.level_bits());
+    leaves_.emplace_back(std::move(path), most_levels);
+  }
   return Status::OK();
 }
 
@@ -236,8 +235,11 @@ Status FileWriterImpl::ClosePage(LeafColumn* leaf) {
   queue_.Submit(
       bytes,
       [work, &path = leaf->path] {
-        ARROW_ASSIGN_OR_RAISE(work->encoded, EncodePage(path.shape, path.levels, path.encoding,
-                                                        std::move(work->page)));
+        auto encoded = EncodePage(path.shape, path.levels, path.encoding, std::move(work->page));
+        if (!encoded.ok()) {
+          return WithContext(encoded.status(), fmt::format("column '{}'", path.path));
+        }
+        work->encoded = *std::move(encoded);
         return Status::OK();
       },
       [this, work, leaf] { return WritePage(leaf, std::move(work->metadata), &work->encoded); });

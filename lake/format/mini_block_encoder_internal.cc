@@ -13,6 +13,15 @@ namespace {
 constexpr size_t kChunkAlignment = 8;
 constexpr uint8_t kChunkPad = 0xfe;
 
+// What the header of a chunk counts in 16 bits.
+constexpr size_t kMostLevels = 65'535;
+constexpr size_t kMostLevelBytes = 65'535;
+// What the word of a chunk counts in version 2.1: 12 bits, of 8 bytes each. Levels leave room for
+// the values.
+constexpr size_t kMostChunkBytes21 = 32'768;
+constexpr size_t kLevelBytes21 = kMostChunkBytes21 - 12'288;
+constexpr size_t kMostLevels21 = 32'768;
+
 std::vector<uint32_t> CutIntoChunks(const ChunkSource& source, size_t count) {
   std::vector<uint32_t> lengths;
   for (size_t start = 0; start < count; start += lengths.back()) {
@@ -77,6 +86,22 @@ ByteBuffer RepetitionIndex(std::span<const uint32_t> level_lengths, const PageLe
   return index;
 }
 
+// Words and sizes of a chunk have few bits.
+Status CheckChunk(size_t bytes, size_t level_bytes, const FileVersion& version) {
+  if (version < kFileVersion22 && bytes > kMostChunkBytes21) {
+    return Error(
+        ErrorCode::kUnsupported,
+        "a chunk of values of {} bytes is not written: files of version 2.1 have chunks of "
+        "{} at most",
+        bytes, kMostChunkBytes21);
+  }
+  if (level_bytes > kMostLevelBytes) {
+    return Error(ErrorCode::kUnsupported, "a chunk with levels of {} bytes is not written",
+                 level_bytes);
+  }
+  return Status::OK();
+}
+
 // One kind of levels of a page, chunk by chunk.
 class ChunkLevels {
  public:
@@ -89,11 +114,11 @@ class ChunkLevels {
   size_t header_bytes() const { return encoder_ ? sizeof(uint16_t) : 0; }
 
   // Appends the block of one chunk; its bytes.
-  uint16_t Append(size_t start, size_t count, ByteBuffer* out) const {
+  size_t Append(size_t start, size_t count, ByteBuffer* out) const {
     if (!encoder_) return 0;
     const size_t before = out->size();
     encoder_->AppendBlock(start, count, out);
-    const auto bytes = static_cast<uint16_t>(out->size() - before);
+    const size_t bytes = out->size() - before;
     out->PadTo(kChunkAlignment, kChunkPad);
     return bytes;
   }
@@ -115,8 +140,15 @@ void ChunkBuffers::End() {
   out_->PadTo(kChunkAlignment, kChunkPad);
 }
 
-bool FitsMiniBlocks(const PageLevels& levels) {
-  return levels.num_values != 0 && (levels.count <= kMostChunkLevels || !levels.has_specials());
+size_t MostChunkLevels(const FileVersion& version, unsigned level_bits) {
+  if (version >= kFileVersion22) return kMostLevels;
+  return std::min(kMostLevels21, kLevelBytes21 * 8 / std::max(level_bits, 1u));
+}
+
+bool FitsMiniBlocks(const PageLevels& levels, const FileVersion& version) {
+  const unsigned level_bits = levels.repetition_width + levels.definition_width;
+  return levels.num_values != 0 &&
+         (!levels.has_specials() || levels.count <= MostChunkLevels(version, level_bits));
 }
 
 Result<MiniBlockPage> EncodeMiniBlock(ChunkSource* source, const PageLevels& levels,
@@ -140,12 +172,12 @@ Result<MiniBlockPage> EncodeMiniBlock(ChunkSource* source, const PageLevels& lev
     const size_t chunk_start = page.chunks.size();
     page.chunks.Extend(header_bytes);
     page.chunks.PadTo(kChunkAlignment, kChunkPad);
-    const uint16_t repetition_bytes =
-        repetitions.Append(level_start, level_lengths[i], &page.chunks);
-    const uint16_t definition_bytes =
-        definitions.Append(level_start, level_lengths[i], &page.chunks);
+    const size_t repetition_bytes = repetitions.Append(level_start, level_lengths[i], &page.chunks);
+    const size_t definition_bytes = definitions.Append(level_start, level_lengths[i], &page.chunks);
     ChunkBuffers buffers(&page.chunks);
     ARROW_RETURN_NOT_OK(source->AppendChunk(start, lengths[i], &buffers));
+    ARROW_RETURN_NOT_OK(CheckChunk(page.chunks.size() - chunk_start,
+                                   std::max(repetition_bytes, definition_bytes), version));
 
     uint8_t* header = page.chunks.data() + chunk_start;
     const auto put = [&header](auto value) {
@@ -154,8 +186,8 @@ Result<MiniBlockPage> EncodeMiniBlock(ChunkSource* source, const PageLevels& lev
     };
     const bool has_levels = repetitions.present() || definitions.present();
     put(static_cast<uint16_t>(has_levels ? level_lengths[i] : 0));
-    if (repetitions.present()) put(repetition_bytes);
-    if (definitions.present()) put(definition_bytes);
+    if (repetitions.present()) put(static_cast<uint16_t>(repetition_bytes));
+    if (definitions.present()) put(static_cast<uint16_t>(definition_bytes));
     for (int buffer = 0; buffer < num_buffers; ++buffer) {
       if (large) {
         put(buffers.size(buffer));

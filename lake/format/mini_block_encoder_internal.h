@@ -66,15 +66,16 @@ struct MiniBlockPage {
   ByteBuffer repetition_index;
 };
 
-/// What a chunk's header counts in 16 bits.
-inline constexpr size_t kMostChunkLevels = 65'535;
+/// The most levels that one chunk holds beside its values, if a repetition level and a definition
+/// level take `level_bits` together.
+size_t MostChunkLevels(const FileVersion& version, unsigned level_bits);
 
 /// Whether the levels of a page fit chunks: null and empty lists go into the chunk of the value
 /// after them, however many they are.
-bool FitsMiniBlocks(const PageLevels& levels);
+bool FitsMiniBlocks(const PageLevels& levels, const FileVersion& version);
 
 /// Lays the `levels.num_values` values of `source` and their levels out as a page of `version`.
-/// REQUIRES: FitsMiniBlocks(levels).
+/// kUnsupported for a chunk that is larger than the version counts. REQUIRES: FitsMiniBlocks.
 Result<MiniBlockPage> EncodeMiniBlock(ChunkSource* source, const PageLevels& levels,
                                       const FileVersion& version);
 

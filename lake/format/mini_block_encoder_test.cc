@@ -74,7 +74,7 @@ TEST(MiniBlockEncoderTest, TheRepetitionIndexTellsWhichRowsEndInAChunk) {
   // null list before the last chunk belongs to that.
   PageData page = Lists({100, 5000, 3092, -1, 7});
   const PageLevels levels = PageLevels::Make(&page, LevelShape({LevelShape::Layer::kList}));
-  ASSERT_TRUE(FitsMiniBlocks(levels));
+  ASSERT_TRUE(FitsMiniBlocks(levels, kFileVersion22));
   const std::vector<uint8_t> values(8199, 0);
   const auto source = MakeFlatChunks(values, 1);
   const MiniBlockPage encoded = EncodeMiniBlock(source.get(), levels, kFileVersion22).ValueOrDie();
@@ -107,9 +107,55 @@ TEST(MiniBlockEncoderTest, Version21HasShortWordsAndSizes) {
 TEST(MiniBlockEncoderTest, MoreEmptyListsThanAChunkCountsDoNotFit) {
   PageData page = Lists(std::vector<int>(70'000, 0));
   const LevelShape shape({LevelShape::Layer::kList});
-  EXPECT_FALSE(FitsMiniBlocks(PageLevels::Make(&page, shape)));
+  EXPECT_FALSE(FitsMiniBlocks(PageLevels::Make(&page, shape), kFileVersion22));
   PageData full = Lists(std::vector<int>(70'000, 1));
-  EXPECT_TRUE(FitsMiniBlocks(PageLevels::Make(&full, shape)));
+  EXPECT_TRUE(FitsMiniBlocks(PageLevels::Make(&full, shape), kFileVersion22));
+}
+
+TEST(MiniBlockEncoderTest, Version21HasSmallerChunks) {
+  // One value behind so many empty lists: 1 + 2 bits each.
+  std::vector<int> lengths(32'768, 0);
+  lengths.back() = 1;
+  lengths[0] = -1;
+  PageData page = Lists(lengths);
+  const LevelShape shape({LevelShape::Layer::kList});
+  EXPECT_EQ(MostChunkLevels(kFileVersion21, shape.level_bits()), 32'768);
+  EXPECT_EQ(MostChunkLevels(kFileVersion22, shape.level_bits()), 65'535);
+  // 7 lists take 3 bits of repetition and 4 of definition.
+  const LevelShape deep(std::vector<LevelShape::Layer>(7, LevelShape::Layer::kList));
+  EXPECT_EQ(deep.level_bits(), 3 + 4);
+  EXPECT_EQ(MostChunkLevels(kFileVersion21, deep.level_bits()), 20'480 * 8 / 7);
+  const PageLevels levels = PageLevels::Make(&page, shape);
+  ASSERT_TRUE(FitsMiniBlocks(levels, kFileVersion21));
+  const std::vector<uint8_t> values{7};
+  const auto source = MakeFlatChunks(values, 1);
+  const auto encoded = EncodeMiniBlock(source.get(), levels, kFileVersion21);
+  ASSERT_TRUE(encoded.ok()) << encoded.status();
+  const auto words = encoded->chunk_words.as<uint16_t>();
+  ASSERT_EQ(words.size(), 1);
+  EXPECT_EQ(((words[0] >> 4) + 1) * 8u, encoded->chunks.size());
+
+  lengths.insert(lengths.begin(), 0);
+  PageData longer = Lists(lengths);
+  EXPECT_FALSE(FitsMiniBlocks(PageLevels::Make(&longer, shape), kFileVersion21));
+}
+
+TEST(MiniBlockEncoderTest, Version21RefusesAChunkThatItsWordsDoNotCount) {
+  PageData page;
+  page.num_rows = page.num_values = 2;
+  page.values.AppendFill(2 * 200'000, 1);
+  page.item_validity.resize(1);
+  const ValueShape shape{.kind = ValueShape::Kind::kFixedSizeList,
+                         .is_bool = true,
+                         .width = 1,
+                         .items = 200'000,
+                         .dimensions = {200'000}};
+  const PageLevels levels = PageLevels::Make(&page, LevelShape());
+  const auto source = MakeListChunks(shape, page);
+  const auto refused = EncodeMiniBlock(source.get(), levels, kFileVersion21);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(CodeOf(refused.status()), ErrorCode::kUnsupported);
+  EXPECT_TRUE(EncodeMiniBlock(source.get(), levels, kFileVersion22).ok());
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "lake/format/page_data.h"
 
+#include <bit>
+
 namespace lake::format {
 
 LevelShape::LevelShape(const std::vector<Layer>& outer) {
@@ -16,6 +18,12 @@ LevelShape::LevelShape(const std::vector<Layer>& outer) {
       ++num_lists_;
     }
   }
+}
+
+unsigned LevelShape::level_bits() const {
+  const unsigned empty = layers_.back() == Layer::kList ? 1 : 0;
+  return static_cast<unsigned>(std::bit_width(unsigned{num_lists_}) +
+                               std::bit_width(null_codes_.back() + empty));
 }
 
 }  // namespace lake::format

@@ -38,12 +38,12 @@ struct ValueShape {
   /// Of a dictionary column, whose values are indices of `width` bytes: the shape of its entries.
   std::shared_ptr<const ValueShape> entries = {};
 
+  /// False for a type without values.
+  bool has_values() const { return kind != Kind::kFixed || width != 0; }
   /// Bytes of one value, for the fixed kinds.
   size_t row_width() const { return width * items; }
 };
 
-  /// False for a type without values.
-  bool has_values() const { return kind != Kind::kFixed || width != 0; }
 /// The layers of nesting that end at a leaf, and how their nulls are told apart.
 class LevelShape {
  public:
@@ -63,6 +63,8 @@ class LevelShape {
   uint8_t null_code(size_t layer) const { return null_codes_[layer]; }
   /// Slots with codes up to this one have a value, if only a filler.
   uint8_t last_value_code() const { return last_value_code_; }
+  /// Bits that a repetition and a definition level take together, if every layer has nulls.
+  unsigned level_bits() const;
   /// Lists around the leaf: the repetition level of a new row.
   uint8_t num_lists() const { return num_lists_; }
 

@@ -108,7 +108,8 @@ EncodedPage PageEncoder::ToPage(MiniBlockPage page, std::optional<ByteBuffer> di
 }
 
 bool PageEncoder::WantsFullZip(size_t bytes) const {
-  if (!FitsMiniBlocks(levels_) || options_.layout == Layout::kFullZip) return true;
+  if (!FitsMiniBlocks(levels_, options_.version)) return true;
+  if (options_.layout == Layout::kFullZip) return true;
   if (options_.layout == Layout::kMiniBlock && bytes <= kMostMiniBlockBytes) return false;
   return bytes >= kFullZipBytes;
 }
@@ -139,10 +140,10 @@ Result<std::shared_ptr<ChunkSource>> PageEncoder::Compressed(
 }
 
 Result<EncodedPage> PageEncoder::MiniBlock(std::unique_ptr<ChunkSource> chunks) const {
-  if (!FitsMiniBlocks(levels_)) {
+  if (!FitsMiniBlocks(levels_, options_.version)) {
     return Error(ErrorCode::kUnsupported,
-                 "a row of booleans with more than {} null or empty lists is not written: {}",
-                 kMostChunkLevels, levels_.count);
+                 "a row of booleans has too many null and empty lists to be written: {} levels",
+                 levels_.count);
   }
   ARROW_ASSIGN_OR_RAISE(const auto source, Compressed(std::move(chunks)));
   ARROW_ASSIGN_OR_RAISE(MiniBlockPage page, Lay(source.get()));
@@ -168,7 +169,7 @@ std::unique_ptr<ChunkSource> PageEncoder::Chunks(std::span<const T> values,
 
 Result<std::optional<EncodedPage>> PageEncoder::EncodeWithDictionary(size_t other_bytes,
                                                                      size_t runs) const {
-  if (!FitsMiniBlocks(levels_)) return std::nullopt;
+  if (!FitsMiniBlocks(levels_, options_.version)) return std::nullopt;
   const double limit = options_.dictionary_ratio * static_cast<double>(other_bytes);
   const std::optional<Dictionary> dictionary = BuildDictionary(
       shape_, page_, {options_.dictionary_divisor, static_cast<size_t>(limit), runs});
@@ -222,11 +223,11 @@ Result<EncodedPage> PageEncoder::EncodeIntegers() {
 
 template <typename T>
 Result<EncodedPage> PageEncoder::EncodeDictionaryColumn() const {
-  if (!FitsMiniBlocks(levels_)) {
+  if (!FitsMiniBlocks(levels_, options_.version)) {
     return Error(ErrorCode::kUnsupported,
-                 "a row of a dictionary column with more than {} null or empty lists is not "
-                 "written: {}",
-                 kMostChunkLevels, levels_.count);
+                 "a row of a dictionary column has too many null and empty lists to be written: {} "
+                 "levels",
+                 levels_.count);
   }
   const std::span<const T> indices = std::as_const(page_).values.as<T>();
   const auto chunks = Chunks(indices, ComputeStatistics(indices));
