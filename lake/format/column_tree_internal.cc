@@ -178,6 +178,10 @@ Result<ColumnTree::Node> ColumnTree::Builder::Build(
     return Error(ErrorCode::kUnsupported, "a row of {} values is not read: column '{}'", slots,
                  path);
   }
+  if (static_cast<size_t>(arrow_field->type()->num_fields()) != field.children.size()) {
+    return Error(ErrorCode::kCorrupt, "a column of type {} has {} fields: '{}'", field.logical_type,
+                 field.children.size(), path);
+  }
   around_.push_back(around);
   for (size_t i = 0; i < field.children.size(); ++i) {
     const Field& child = field.children[i];

@@ -169,6 +169,7 @@ Result<std::shared_ptr<arrow::Field>> ToArrowField(const Field& field,
                  kMaxTypeDepth, path);
   }
   ARROW_RETURN_NOT_OK(CheckExtension(field.metadata, path));
+  if (field.is_blob_v1() && !field.children.empty()) return BadChildren(field, path);
   if (field.is_blob_v1() || field.is_blob_v2()) return BlobToArrow(field);
   if (field.logical_type == kJson) {
     Metadata metadata = field.metadata;

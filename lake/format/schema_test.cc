@@ -228,6 +228,22 @@ TEST(SchemaTest, PackedStructsAndBlobsOwnOneColumn) {
             "blob_id: uint32 not null, blob_uri: string not null>");
 }
 
+TEST(SchemaTest, ABlobOfVersion1HasNoFields) {
+  Field field;
+  field.name = "b";
+  field.logical_type = "large_binary";
+  field.metadata = {{"lance-encoding:blob", "true"}};
+  ASSERT_TRUE(ToArrow(field).ok());
+  Field child;
+  child.name = "c";
+  child.logical_type = "uint64";
+  field.children = {child, child, child};
+  const auto converted = ToArrow(field);
+  ASSERT_FALSE(converted.ok());
+  EXPECT_EQ(CodeOf(converted.status()), ErrorCode::kCorrupt);
+  EXPECT_THAT(ErrorText(converted.status()), HasSubstr("'b'"));
+}
+
 TEST(SchemaTest, OtherTypesAreRefusedByNameWithTheColumnsPath) {
   const auto item = [](std::shared_ptr<arrow::DataType> type) {
     return arrow::fixed_size_list(std::move(type), 2);
@@ -239,6 +255,8 @@ TEST(SchemaTest, OtherTypesAreRefusedByNameWithTheColumnsPath) {
       {"list_view", arrow::list_view(arrow::int8())},
       {"run_end_encoded", arrow::run_end_encoded(arrow::int32(), arrow::utf8())},
       {"fixed_size_list<item: int32>[0]", arrow::fixed_size_list(arrow::int32(), 0)},
+      {"fixed_size_binary[0]", arrow::fixed_size_binary(0)},
+      {"fixed_size_binary[268435456]", arrow::fixed_size_binary(268435456)},
       {"fixed_size_list<item: string>", item(arrow::utf8())},
       {"fixed_size_list<item: list<item: int8>>", item(arrow::list(arrow::int8()))},
       {"fixed_size_list", item(item(arrow::struct_({arrow::field("a", arrow::int8())})))},
@@ -255,8 +273,6 @@ TEST(SchemaTest, OtherTypesAreRefusedByNameWithTheColumnsPath) {
     EXPECT_THAT(ErrorText(schema.status()), HasSubstr(test.logical));
   }
 }
-      {"fixed_size_binary[0]", arrow::fixed_size_binary(0)},
-      {"fixed_size_binary[268435456]", arrow::fixed_size_binary(268435456)},
 
 TEST(SchemaTest, NestingHasAnEnd) {
   std::shared_ptr<arrow::DataType> lists = arrow::int8();
@@ -318,6 +334,13 @@ TEST(SchemaTest, LogicalTypesThatAreNotReadAreRefusedOrCorrupt) {
       {"timestamp:us", ErrorCode::kCorrupt},
       {"timestamp:xs:-", ErrorCode::kCorrupt},
       {"fixed_size_binary:-1", ErrorCode::kCorrupt},
+      {"fixed_size_binary:0", ErrorCode::kUnsupported},
+      // Eight times these are 2^31, 0 and 8 to an int.
+      {"fixed_size_binary:268435456", ErrorCode::kUnsupported},
+      {"fixed_size_binary:536870912", ErrorCode::kUnsupported},
+      {"fixed_size_binary:536870913", ErrorCode::kUnsupported},
+      {"fixed_size_list:fixed_size_binary:536870913:2", ErrorCode::kUnsupported},
+      {"dict:fixed_size_binary:536870913:int8:false", ErrorCode::kUnsupported},
       {"fixed_size_binary:99999999999", ErrorCode::kCorrupt},
       {"fixed_size_list:float", ErrorCode::kCorrupt},
       {"fixed_size_list:float:-4", ErrorCode::kCorrupt},
@@ -334,13 +357,6 @@ TEST(SchemaTest, LogicalTypesThatAreNotReadAreRefusedOrCorrupt) {
     EXPECT_THAT(ErrorText(converted.status()), HasSubstr("col"));
     EXPECT_THAT(ErrorText(converted.status()), HasSubstr(test.logical));
   }
-      {"fixed_size_binary:0", ErrorCode::kUnsupported},
-      // Eight times these are 2^31, 0 and 8 to an int.
-      {"fixed_size_binary:268435456", ErrorCode::kUnsupported},
-      {"fixed_size_binary:536870912", ErrorCode::kUnsupported},
-      {"fixed_size_binary:536870913", ErrorCode::kUnsupported},
-      {"fixed_size_list:fixed_size_binary:536870913:2", ErrorCode::kUnsupported},
-      {"dict:fixed_size_binary:536870913:int8:false", ErrorCode::kUnsupported},
 }
 
 TEST(SchemaTest, IdsArePreOrderAndLeavesOwnTheColumns) {
