@@ -52,6 +52,13 @@ Result<std::unique_ptr<V20ReadCall::Node>> V20ReadCall::MakeNode(
   node->type = type;
   node->is_json = field.logical_type == "json";
   node->path = path;
+  if (field.is_blob_v2()) {
+    return Error(ErrorCode::kUnsupported,
+                 "blobs of version 2 are not read from files of version 2.0: '{}'", path);
+  }
+  if (columns->empty()) {
+    return Error(ErrorCode::kInvalidArgument, "a field is asked for without a column: '{}'", path);
+  }
   node->column = columns->front();
   *columns = columns->subspan(1);
   if (field.is_packed() || field.is_blob_v1()) return node;

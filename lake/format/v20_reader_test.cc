@@ -91,6 +91,20 @@ TEST_F(V20ReaderTest, StructsComeByField) {
 }
 
 TEST_F(V20ReaderTest, EstimatesBytes) {
+TEST_F(V20ReaderTest, BlobsOfVersion2AreRefused) {
+  Open("nested_valid-2.0");
+  ColumnRequest request = columns_[0];
+  request.field.metadata["lance-encoding:blob"] = "true";
+  request.columns = {0};
+  // With fields of its own, with more than a place has, and with none.
+  for (const size_t fields : {request.field.children.size(), size_t{9}, size_t{0}}) {
+    request.field.children.resize(fields, request.field.children.front());
+    const auto batch = reader_->Read(Context(), std::span(&request, 1), RowSelection(0, 2));
+    ASSERT_FALSE(batch.ok());
+    EXPECT_EQ(CodeOf(batch.status()), ErrorCode::kUnsupported) << batch.status();
+  }
+}
+
   for (const char* name : {"prim_integers-2.0", "strings-2.0", "list_basic-2.0",
                            "compressed_zstd-2.0", "compressed_fsst-2.0", "nested_valid-2.0"}) {
     Open(name);
