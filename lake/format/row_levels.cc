@@ -84,6 +84,8 @@ struct Bounds {
 
 // The child slots of a list.
 Bounds ListBounds(const arrow::Array& array, int64_t begin, int64_t end) {
+  // Without lists there need not be offsets.
+  if (array.length() == 0) return {0, 0};
   switch (array.type_id()) {
     case arrow::Type::LARGE_LIST: {
       const auto& list = static_cast<const arrow::LargeListArray&>(array);

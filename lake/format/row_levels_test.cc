@@ -130,6 +130,28 @@ TEST(RowLevelsTest, SlicesCountFromTheirStart) {
   EXPECT_EQ(Ranges(levels), (Pairs{{3, 2}}));
 }
 
+TEST(RowLevelsTest, EmptyListsInsideNeedNoOffsets) {
+  const auto leaf = arrow::json::ArrayFromJSONString(arrow::int32(), "[]").ValueOrDie()->data();
+  const auto inner_type = arrow::list(arrow::int32());
+  const auto middle_type = arrow::list(inner_type);
+  const auto type = arrow::list(middle_type);
+  // An allocation of its own, so that a read behind its end is seen.
+  const auto nothing = std::make_shared<arrow::Buffer>(std::make_unique<uint8_t[]>(1).release(), 0);
+  const auto inner = arrow::ArrayData::Make(inner_type, 0, {nullptr, nothing}, {leaf});
+  const auto middle = arrow::ArrayData::Make(middle_type, 0, {nullptr, nothing}, {inner});
+  const std::vector<int32_t> offsets(4, 0);
+  const auto outer =
+      arrow::ArrayData::Make(type, 3, {nullptr, arrow::Buffer::Wrap(offsets)}, {middle});
+  const auto array = arrow::MakeArray(outer);
+  ASSERT_TRUE(array->Validate().ok());
+  const Schema schema = SchemaFromArrow(*arrow::schema({arrow::field("c", type)})).ValueOrDie();
+  const auto paths = LeafPathsOf(schema, kFileVersion22).ValueOrDie();
+  const LeafRows rows(paths[0], array);
+  EXPECT_EQ(rows.LeafRange(0, 3).start, 0);
+  EXPECT_EQ(rows.LeafRange(0, 3).count, 0);
+  EXPECT_THAT(rows.Build(0, 3).codes, ElementsAre(7, 7, 7));
+}
+
 TEST(RowLevelsTest, TheNullTypeIsNullEverywhere) {
   EXPECT_THAT(Rows(arrow::null(), "[null, null]").All().states, ElementsAre(1, 1));
 }
