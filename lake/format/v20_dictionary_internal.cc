@@ -218,6 +218,14 @@ Result<std::unique_ptr<V20ArrayDecoder>> MakeV20DictionaryDecoder(
   if (context.in_dictionary) {
     return Error(ErrorCode::kUnsupported, "a dictionary of dictionaries is not read");
   }
+  // No bytes stand for items that are all null. A writer has an item for each value at most, and
+  // one that nulls point at.
+  if (const pb::ArrayEncoding& items = WithoutNoNulls(encoding.items());
+      items.has_nullable() && items.nullable().has_all_nulls() &&
+      encoding.num_dictionary_items() > context.page->num_values + 1) {
+    return Error(ErrorCode::kCorrupt, "a page of {} values has a dictionary of {} nulls",
+                 context.page->num_values, encoding.num_dictionary_items());
+  }
   V20PageContext item_context = context;
   item_context.in_dictionary = true;
   const auto item_type =

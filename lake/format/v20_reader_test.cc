@@ -12,6 +12,7 @@
 #include "lake/format/file_reader.h"
 #include "lake/format/testing/fixture_check.h"
 #include "lake/format/testing/fixtures.h"
+#include "lake/format/v20_array_internal.h"
 #include "lake/format/v20_concatenate_internal.h"
 #include "lake/storage/testing/recording_store.h"
 
@@ -90,7 +91,6 @@ TEST_F(V20ReaderTest, StructsComeByField) {
   ExpectSameValues(PickRows(expected.field(2), rows), actual.field(2));
 }
 
-TEST_F(V20ReaderTest, EstimatesBytes) {
 TEST_F(V20ReaderTest, BlobsOfVersion2AreRefused) {
   Open("nested_valid-2.0");
   ColumnRequest request = columns_[0];
@@ -105,6 +105,7 @@ TEST_F(V20ReaderTest, BlobsOfVersion2AreRefused) {
   }
 }
 
+TEST_F(V20ReaderTest, EstimatesBytes) {
   for (const char* name : {"prim_integers-2.0", "strings-2.0", "list_basic-2.0",
                            "compressed_zstd-2.0", "compressed_fsst-2.0", "nested_valid-2.0"}) {
     Open(name);
@@ -116,6 +117,37 @@ TEST_F(V20ReaderTest, BlobsOfVersion2AreRefused) {
     }
     EXPECT_GT(estimate * 3, static_cast<uint64_t>(actual)) << name;
     EXPECT_LT(estimate, static_cast<uint64_t>(actual) * 8 + 4096) << name;
+  }
+}
+
+TEST(V20DictionaryTest, NullItemsAreNoMoreThanThePageHasValues) {
+  V20Column column;
+  V20Page& page = column.pages.emplace_back();
+  page.num_values = 3;
+  page.buffers = {{0, 3}};
+  pb::ArrayDictionary* const dictionary = page.encoding.mutable_dictionary();
+  pb::ArrayFlat* const indices = dictionary->mutable_indices()->mutable_flat();
+  indices->set_bits_per_value(8);
+  indices->mutable_buffer()->set_buffer_type(pb::ArrayBuffer::PAGE);
+  dictionary->mutable_items()->mutable_nullable()->mutable_all_nulls();
+  const auto pool = MakeCappedPool(1 << 20);
+  const auto read = [&](uint32_t num_items) -> Status {
+    dictionary->set_num_dictionary_items(num_items);
+    V20DictionaryCache cache;
+    const V20PageContext context{&column, &page, pool.get(), &cache, 0, false};
+    ARROW_ASSIGN_OR_RAISE(const auto decoder,
+                          MakeV20Decoder(context, page.encoding, arrow::utf8()));
+    const auto store = StoreWith("x", std::string("\1\0\4", 3));
+    RangeReads first;
+    RangeReads second;
+    ARROW_RETURN_NOT_OK(decoder->PlanFirst(RowSelection(0, 3), &first));
+    ARROW_RETURN_NOT_OK(first.Fetch(Context(), store.get(), "x"));
+    ARROW_RETURN_NOT_OK(decoder->PlanSecond(first, &second));
+    return decoder->Decode(first, second).status();
+  };
+  EXPECT_TRUE(read(4).ok()) << read(4);
+  for (const uint32_t num_items : {5u, 1u << 20, 0xffffffffu}) {
+    EXPECT_EQ(CodeOf(read(num_items)), ErrorCode::kCorrupt) << num_items << read(num_items);
   }
 }
 
