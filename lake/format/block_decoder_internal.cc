@@ -297,22 +297,30 @@ Status DecodeBitBlock(const pb::CompressiveEncoding& encoding, std::string_view 
   return Status::OK();
 }
 
-uint64_t MaxBlockValues(const pb::CompressiveEncoding& encoding, uint64_t bytes) {
+uint64_t MaxBlockValues(const pb::CompressiveEncoding& encoding, uint64_t bytes, uint32_t bits) {
   constexpr uint64_t kMany = uint64_t{1} << 32;
+  bytes = std::min(bytes, kMany);
   switch (encoding.compression_case()) {
     case pb::CompressiveEncoding::kOutOfLineBitpacking: {
       const uint64_t width = encoding.out_of_line_bitpacking().values().flat().bits_per_value();
-      return width == 0 ? kBitpackBlock : std::min(bytes, kMany) * 8 / width + kBitpackBlock;
+      return width == 0 ? kBitpackBlock : bytes * 8 / width + kBitpackBlock;
     }
     case pb::CompressiveEncoding::kInlineBitpacking:
       return kBitpackBlock;
     case pb::CompressiveEncoding::kRle:
-      return std::min(bytes, kMany) * 255;
-    case pb::CompressiveEncoding::kGeneral:
-      // What the codec really makes is checked when it decodes.
-      return std::min(bytes, kMany) * 255;
+      // A run has a value and a byte of length.
+      return bytes / (bits / 8 + 1) * std::numeric_limits<uint8_t>::max();
+    case pb::CompressiveEncoding::kGeneral: {
+      // What the codec really makes is checked when it decodes. Compressed runs or packed values
+      // could hold more still, but nobody writes them.
+      const auto codec = CodecOf(encoding.general().compression());
+      if (!codec.ok() || !encoding.general().values().has_flat()) return bytes * 255;
+      return bytes * MaxRatio(*codec) * 8 / bits;
+    }
+    case pb::CompressiveEncoding::kFlat:
+      return bytes * 8 / bits;
     default:
-      return std::min(bytes, kMany) * 8;
+      return bytes;
   }
 }
 

@@ -32,9 +32,10 @@ Status DecodeFixedBlock(const pb::CompressiveEncoding& encoding, std::string_vie
 Status DecodeBitBlock(const pb::CompressiveEncoding& encoding, std::string_view bytes,
                       uint64_t total, arrow::MemoryPool* pool, uint8_t* out);
 
-/// The most values that a block of `bytes` can hold by this encoding; a claim beyond it is refused
-/// before anything is allocated for it.
-uint64_t MaxBlockValues(const pb::CompressiveEncoding& encoding, uint64_t bytes);
+/// The most values of `bits` bits, which mean nothing where values are of variable length, that a
+/// block of `bytes` can hold by this encoding; a claim beyond it is refused before anything is
+/// allocated for it. REQUIRES: bits != 0.
+uint64_t MaxBlockValues(const pb::CompressiveEncoding& encoding, uint64_t bytes, uint32_t bits);
 
 /// Values of variable length, with all their bytes in one buffer.
 struct VariableBlock {

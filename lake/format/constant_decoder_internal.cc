@@ -14,6 +14,8 @@
 namespace lake::format {
 namespace {
 
+constexpr uint32_t kLevelBits = 16;
+
 // A page whose values are all equal, or all null. Levels, where there are any, are buffers of their
 // own.
 class ConstantDecoder : public PageDecoder {
@@ -71,7 +73,7 @@ Result<ConstantDecoder::Levels> ConstantDecoder::FindLevels(ByteRange range, boo
   if (has_encoding) {
     levels.encoding = &encoding;
     levels.count = count;
-    if (count > MaxBlockValues(encoding, range.length)) {
+    if (count > MaxBlockValues(encoding, range.length, kLevelBits)) {
       return Error(ErrorCode::kCorrupt, "constant page has {} levels in {} bytes", count,
                    range.length);
     }
@@ -208,9 +210,9 @@ Status ConstantDecoder::DecodeLevels(const Levels& levels, std::string_view byte
     std::copy_n(bytes.data() + from * 2, count * 2, words);
     return Status::OK();
   }
-  return WithContext(
-      DecodeFixedBlock(*levels.encoding, bytes, levels.count, from, count, 16, task_.pool, words),
-      "levels");
+  return WithContext(DecodeFixedBlock(*levels.encoding, bytes, levels.count, from, count,
+                                      kLevelBits, task_.pool, words),
+                     "levels");
 }
 
 Status ConstantDecoder::Decode(const RangeReads& state, const RangeReads&, DecodeScratch* scratch,

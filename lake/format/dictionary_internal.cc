@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include <arrow/array/array_base.h>
 #include <arrow/array/data.h>
@@ -34,7 +35,8 @@ Result<PageDictionary> PageDictionary::DecodeFrom(const pb::CompressiveEncoding&
                                                   const LeafType& type, arrow::MemoryPool* pool) {
   PageDictionary dictionary;
   dictionary.num_items_ = num_items;
-  if (num_items > MaxBlockValues(encoding, bytes.size())) {
+  const uint32_t bits = type.kind == LeafType::Kind::kFixed ? type.item_bits : 8;
+  if (num_items > MaxBlockValues(encoding, bytes.size(), bits)) {
     return Error(ErrorCode::kCorrupt, "dictionary of {} values in {} bytes", num_items,
                  bytes.size());
   }
@@ -68,8 +70,11 @@ Result<PageDictionary> PageDictionary::DecodeFrom(const pb::CompressiveEncoding&
 Status PageDictionary::DecodeFixed(const pb::CompressiveEncoding& encoding, std::string_view bytes,
                                    const LeafType& type, arrow::MemoryPool* pool) {
   width_ = type.item_bits == 1 ? 1 : type.item_bits / 8;
-  ARROW_ASSIGN_OR_RAISE(fixed_,
-                        arrow::AllocateBuffer(static_cast<int64_t>(num_items_ * width_), pool));
+  const auto size = CheckedMul(num_items_, width_);
+  if (!size || *size > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    return Error(ErrorCode::kCorrupt, "dictionary of {} values of {} bytes", num_items_, width_);
+  }
+  ARROW_ASSIGN_OR_RAISE(fixed_, arrow::AllocateBuffer(static_cast<int64_t>(*size), pool));
   uint8_t* const out = fixed_->mutable_data();
   if (type.item_bits != 1) {
     return DecodeFixedBlock(encoding, bytes, num_items_, 0, num_items_, type.item_bits, pool, out);

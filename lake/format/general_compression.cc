@@ -60,6 +60,10 @@ Result<CompressedBuffer> OpenZstd(std::string_view bytes) {
 
 }  // namespace
 
+uint64_t MaxRatio(GeneralCodec codec) {
+  return codec == GeneralCodec::kZstd ? kMaxZstdRatio : kMaxLz4Ratio;
+}
+
 Result<CompressedBuffer> CompressedBuffer::Open(GeneralCodec codec, std::string_view bytes,
                                                 uint64_t max_size) {
   CompressedBuffer buffer;
@@ -73,8 +77,8 @@ Result<CompressedBuffer> CompressedBuffer::Open(GeneralCodec codec, std::string_
     buffer.payload = bytes.substr(4);
     buffer.decoded_size = LoadLittle<uint32_t>(bytes.data());
   }
-  const uint64_t ratio = codec == GeneralCodec::kZstd ? kMaxZstdRatio : kMaxLz4Ratio;
-  if (buffer.decoded_size > max_size || buffer.decoded_size / ratio > buffer.payload.size() ||
+  if (buffer.decoded_size > max_size ||
+      buffer.decoded_size / MaxRatio(codec) > buffer.payload.size() ||
       buffer.decoded_size > std::numeric_limits<int32_t>::max()) {
     return Error(ErrorCode::kCorrupt,
                  "compressed buffer of {} bytes claims to hold {}, at most {} fit", bytes.size(),

@@ -10,6 +10,9 @@ namespace lake::format {
 /// The general-purpose codecs that a buffer can be wrapped in.
 enum class GeneralCodec { kLz4, kZstd };
 
+/// The most bytes that a codec makes of one.
+uint64_t MaxRatio(GeneralCodec codec);
+
 /// A compressed buffer taken apart: what the codec reads, and how many bytes it makes.
 struct CompressedBuffer {
   GeneralCodec codec = GeneralCodec::kLz4;

@@ -375,7 +375,7 @@ void DecodeBlockInput(std::string_view bytes) {
     if (size > static_cast<size_t>(strings->bytes->size())) Fail("strings overlap");
     return;
   }
-  if (bits % 8 != 0 || total > MaxBlockValues(encoding, view.size())) return;
+  if (bits % 8 != 0 || total > MaxBlockValues(encoding, view.size(), bits)) return;
   for (const auto& [from, count] :
        {std::pair{uint64_t{0}, total}, {total / 2, total / 3}, {total - total / 4, total / 4}}) {
     std::vector<uint8_t> out(count * bits / 8);
