@@ -293,6 +293,8 @@ Result<std::shared_ptr<arrow::ArrayData>> LeafBuilder::Finish() {
                                     type_.type->id() == arrow::Type::NA ? length : 0);
     case LeafType::Kind::kVariable: {
       const int64_t size = static_cast<int64_t>(variable_size_);
+      // Arrow gives memory back only of what it counts as the buffer's size.
+      ARROW_RETURN_NOT_OK(variable_->Resize(variable_->capacity(), false));
       ARROW_RETURN_NOT_OK(variable_->Resize(size, variable_->capacity() / 2 > size));
       return arrow::ArrayData::Make(type_.type, length, {validity_.buffer(), values_, variable_},
                                     nulls);

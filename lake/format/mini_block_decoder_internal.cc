@@ -13,6 +13,8 @@ namespace lake::format {
 namespace {
 
 constexpr uint64_t kChunkAlignment = 8;
+// Of a page at once; more comes as it is needed.
+constexpr double kMostReserved = 1 << 30;
 
 // Definition levels of the values of a chunk from value `first` on; null if all are 0.
 struct ValueLevels {
@@ -175,11 +177,12 @@ Status MiniBlockDecoder::Decode(const RangeReads& state, const RangeReads& data,
                                 DecodeScratch* scratch, LeafBuilder* builder) {
   const uint64_t first_value = builder->rows();
   if (task_.type.kind == LeafType::Kind::kVariable && !state_->dictionary) {
-    uint64_t bytes = 0;
-    for (const WantedChunk& chunk : chunks_) {
-      bytes += state_->byte_start[chunk.index + 1] - state_->byte_start[chunk.index];
-    }
-    ARROW_RETURN_NOT_OK(builder->ReserveBytes(std::min<uint64_t>(bytes, 1 << 30)));
+    // As much of the page as there are wanted rows in it.
+    const double part = static_cast<double>(task_.rows.num_rows()) /
+                        static_cast<double>(std::max<uint64_t>(task_.page->num_rows, 1));
+    const double bytes = part * static_cast<double>(task_.page->buffers[1].length);
+    ARROW_RETURN_NOT_OK(
+        builder->ReserveBytes(static_cast<uint64_t>(std::min(bytes, kMostReserved))));
   }
   if (task_.type.kind == LeafType::Kind::kDictionary) {
     ARROW_ASSIGN_OR_RAISE(dictionary_numbers_, builder->dictionary().Add(*state_->dictionary));
