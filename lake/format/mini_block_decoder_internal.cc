@@ -203,9 +203,9 @@ Status MiniBlockDecoder::Decode(const RangeReads& state, const RangeReads& data,
     }
     const std::string_view bytes = (early_read_ ? state : data).Get(chunk.number);
     const uint64_t size = state_->byte_start[chunk.index + 1] - state_->byte_start[chunk.index];
-    ARROW_RETURN_NOT_OK(
-        WithContext(DecodeChunk(chunk.index, {bytes.data() + chunk.offset, size}, scratch, builder),
-                    fmt::format("chunk {}", chunk.index)));
+    Status decoded =
+        DecodeChunk(chunk.index, {bytes.data() + chunk.offset, size}, scratch, builder);
+    if (!decoded.ok()) return WithContext(std::move(decoded), fmt::format("chunk {}", chunk.index));
   }
   // Strings of a dictionary were checked with it.
   if (!task_.type.is_text || state_->dictionary) return Status::OK();
@@ -306,7 +306,7 @@ Result<ValueLevels> MiniBlockDecoder::AppendLists(size_t index, const ChunkParts
     out->resize(count);
     return WithContext(DecodeFixedBlock(encoding, bytes, count, 0, count, 16, task_.pool,
                                         reinterpret_cast<uint8_t*>(out->data())),
-                       std::string(what));
+                       what);
   };
   ARROW_RETURN_NOT_OK(decode(layout_.rep_compression(), parts.repetition, "repetition levels",
                              &scratch->repetition));
