@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include <arrow/util/bitmap_ops.h>
+
 namespace lake::format {
 namespace {
 
@@ -28,10 +30,8 @@ void DescribeFixed(const ValueShape& shape, const PageData& page,
 
 void CopyBits(const uint8_t* source, size_t first, size_t count, uint8_t* target) {
   std::fill_n(target, (count + 7) / 8, uint8_t{0});
-  for (size_t i = 0; i < count; ++i) {
-    const size_t at = first + i;
-    target[i / 8] |= (source[at / 8] >> (at % 8) & 1) << (i % 8);
-  }
+  arrow::internal::CopyBitmap(source, static_cast<int64_t>(first), static_cast<int64_t>(count),
+                              target, 0);
 }
 
 // Positions of the rows, and of the end, in the smallest width that holds them all.

@@ -8,6 +8,7 @@
 #include <arrow/extension_type.h>
 #include <arrow/type.h>
 #include <arrow/util/bit_util.h>
+#include <arrow/util/bitmap_ops.h>
 
 namespace lake::format {
 namespace {
@@ -237,27 +238,33 @@ void PageBuilder::AppendItemValidity(size_t dimension, size_t items_per_value,
                                      const arrow::Array& items, int64_t first_item, int64_t count) {
   const uint8_t* const bits = Validity(items);
   ByteBuffer& validity = page_.item_validity[dimension];
-  const size_t items_before = page_.num_values * items_per_value;
-  const size_t num_items = count * items_per_value;
-  const uint8_t* const states = StatesFrom(page_.num_values);
-  // Only nulls inside valid lists count: null lists usually have null items below them.
-  const auto is_null = [&](size_t item) {
-    return bits != nullptr && !BitIsSet(bits, items.offset() + first_item + item) &&
-           (states == nullptr || states[item / items_per_value] == PageData::kValid);
+  if (bits == nullptr && validity.empty()) return;
+  const auto width = static_cast<int64_t>(items_per_value);
+  const int64_t before = static_cast<int64_t>(page_.num_values) * width;
+  const auto grow = [&] {
+    const auto bytes = static_cast<size_t>(arrow::bit_util::BytesForBits(before + count * width));
+    if (bytes > validity.size()) validity.AppendFill(bytes - validity.size(), 0xff);
   };
-  if (validity.empty()) {
-    size_t item = 0;
-    while (bits != nullptr && item < num_items && !is_null(item)) ++item;
-    if (bits == nullptr || item == num_items) return;
-    validity.AppendFill((items_before + 7) / 8, 0xff);
-  }
-  const size_t bytes = (items_before + num_items + 7) / 8;
-  if (bytes > validity.size()) validity.AppendFill(bytes - validity.size(), 0xff);
-  uint8_t* const target = validity.data();
-  for (size_t item = 0; item < num_items; ++item) {
-    const size_t at = items_before + item;
-    const uint8_t bit = static_cast<uint8_t>(1u << (at & 7));
-    target[at >> 3] = is_null(item) ? target[at >> 3] & ~bit : target[at >> 3] | bit;
+  if (!validity.empty()) grow();
+  const uint8_t* const states = StatesFrom(page_.num_values);
+  const auto is_null = [&](int64_t value) {
+    return states != nullptr && states[value] != PageData::kValid;
+  };
+  for (int64_t begin = 0; begin < count;) {
+    int64_t end = begin + 1;
+    while (end < count && is_null(end) == is_null(begin)) ++end;
+    const int64_t first = items.offset() + first_item + begin * width;
+    const int64_t length = (end - begin) * width;
+    const int64_t target = before + begin * width;
+    // Only nulls inside valid lists count: null lists usually have null items below them.
+    if (is_null(begin) || bits == nullptr ||
+        arrow::internal::CountSetBits(bits, first, length) == length) {
+      if (!validity.empty()) arrow::bit_util::SetBitsTo(validity.data(), target, length, true);
+    } else {
+      grow();
+      arrow::internal::CopyBitmap(bits, first, length, validity.data(), target);
+    }
+    begin = end;
   }
 }
 

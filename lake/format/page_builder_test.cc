@@ -2,8 +2,11 @@
 
 #include <memory>
 
+#include <random>
+#include <vector>
 #include <arrow/array.h>
 #include <arrow/builder.h>
+#include <arrow/buffer_builder.h>
 #include <arrow/json/from_string.h>
 #include <arrow/type.h>
 #include <gmock/gmock.h>
@@ -134,6 +137,51 @@ TEST(PageBuilderTest, ItemNullsMayComeLate) {
 TEST(PageBuilderTest, ListsOfListsHaveValidityForEachDimension) {
   const auto type = arrow::fixed_size_list(arrow::fixed_size_list(arrow::int16(), 2), 2);
   const PageData page = Build(Parse(type, "[[[1, 2], [3, null]], [[5, 6], null]]"));
+// Nulls of lists and of items anywhere, given in parts, at offsets that are no multiple of 8.
+TEST(PageBuilderTest, ValidityOfItemsIsThatOfValidLists) {
+  std::mt19937 random(7);
+  for (const int size : {1, 3, 8, 65}) {
+    const auto type = arrow::fixed_size_list(arrow::int8(), size);
+    for (int round = 0; round < 20; ++round) {
+      arrow::Int8Builder items;
+      std::vector<bool> expected;
+      arrow::TypedBufferBuilder<bool> validity;
+      const unsigned item_nulls = round % 4 == 0 ? 0 : random() % 3;
+      for (int list = 0; list < 100; ++list) {
+        const bool valid = round % 3 == 0 || random() % 4 != 0;
+        ASSERT_TRUE(validity.Append(valid).ok());
+        const bool has_nulls = random() % 8 < item_nulls;
+        for (int i = 0; i < size; ++i) {
+          const bool null = valid ? has_nulls && random() % 2 == 0 : random() % 2 == 0;
+          ASSERT_TRUE((null ? items.AppendNull() : items.Append(5)).ok());
+          expected.push_back(!valid || !null);
+        }
+      }
+      const auto array = arrow::FixedSizeListArray::FromArrays(items.Finish().ValueOrDie(), type,
+                                                               validity.Finish().ValueOrDie())
+                             .ValueOrDie();
+      Builder builder(type);
+      const int64_t skipped = random() % 10;
+      for (int64_t at = skipped; at < array->length();) {
+        const int64_t count = std::min<int64_t>(1 + random() % 20, array->length() - at);
+        builder.Append(array, at, count);
+        at += count;
+      }
+      const PageData page = builder->Take();
+      const ByteBuffer& bits = page.item_validity[0];
+      expected.erase(expected.begin(), expected.begin() + skipped * size);
+      if (std::find(expected.begin(), expected.end(), false) == expected.end()) {
+        EXPECT_TRUE(bits.empty());
+        continue;
+      }
+      ASSERT_EQ(bits.size(), (expected.size() + 7) / 8);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        ASSERT_EQ(bits.data()[i / 8] >> i % 8 & 1, expected[i]) << size << " " << round << " " << i;
+      }
+    }
+  }
+}
+
   ASSERT_EQ(page.item_validity.size(), 2);
   EXPECT_EQ(page.item_validity[0].as<uint8_t>()[0] & 0xf, 0b0111);
   EXPECT_EQ(page.item_validity[1].as<uint8_t>()[0] & 0x3f, 0b110111);

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <arrow/util/bitmap_ops.h>
+
 #include "lake/format/bitpacking.h"
 #include "lake/format/run_length.h"
 
@@ -140,10 +142,8 @@ class RunChunks final : public ChunkSource {
 void AppendBits(const uint8_t* source, size_t first, size_t count, ByteBuffer* out) {
   uint8_t* const bits = out->Extend((count + 7) / 8);
   std::fill_n(bits, (count + 7) / 8, uint8_t{0});
-  for (size_t i = 0; i < count; ++i) {
-    const size_t at = first + i;
-    bits[i / 8] |= (source[at / 8] >> (at % 8) & 1) << (i % 8);
-  }
+  arrow::internal::CopyBitmap(source, static_cast<int64_t>(first), static_cast<int64_t>(count),
+                              bits, 0);
 }
 
 void AppendBools(const uint8_t* values, size_t count, ByteBuffer* out) {
