@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -219,14 +220,25 @@ Status ConstantDecoder::Decode(const RangeReads& state, const RangeReads&, Decod
                                LeafBuilder* builder) {
   if (scalar_) ARROW_RETURN_NOT_OK(DecodeScalar(state.Get(scalar_read_)));
   if (task_.levels.has_lists()) return DecodeLists(state, scratch, builder);
+  const std::span<const RowRange> ranges = task_.rows.ranges();
+  if (ranges.empty()) return Status::OK();
+  // Compressed levels are decoded once for all ranges.
+  const uint64_t first = ranges.front().start;
+  if (definition_.range && !reads_by_range()) {
+    ARROW_RETURN_NOT_OK(DecodeLevels(definition_, state.Get(definition_.read), first,
+                                     ranges.back().end() - first, &scratch->levels));
+  }
   size_t number = definition_.read;
-  for (const RowRange& range : task_.rows.ranges()) {
+  for (const RowRange& range : ranges) {
     const uint16_t* levels = nullptr;
     if (definition_.range) {
-      const bool by_range = reads_by_range();
-      ARROW_RETURN_NOT_OK(DecodeLevels(definition_, state.Get(by_range ? number++ : number),
-                                       by_range ? 0 : range.start, range.count, &scratch->levels));
-      levels = scratch->levels.data();
+      if (reads_by_range()) {
+        ARROW_RETURN_NOT_OK(
+            DecodeLevels(definition_, state.Get(number++), 0, range.count, &scratch->levels));
+        levels = scratch->levels.data();
+      } else {
+        levels = scratch->levels.data() + (range.start - first);
+      }
       ARROW_RETURN_NOT_OK(task_.levels.Append(levels, range.count, builder));
     } else {
       ARROW_RETURN_NOT_OK(task_.levels.AppendAllSame(value_ ? 0 : 1, range.count, builder));
