@@ -37,12 +37,27 @@ uint64_t MostEntries(arrow::Type::type index) {
 
 }  // namespace
 
+uint64_t DictionaryBytes(const arrow::Array& array, const ValueShape& entries) {
+  const arrow::Array& values = *static_cast<const arrow::DictionaryArray&>(array).dictionary();
+  if (values.length() == 0) return 0;
+  if (entries.kind != ValueShape::Kind::kVariable) {
+    return static_cast<uint64_t>(values.length()) * entries.width;
+  }
+  return static_cast<uint64_t>(
+      entries.offset_bits == 32
+          ? static_cast<const arrow::BinaryArray&>(values).total_values_length()
+          : static_cast<const arrow::LargeBinaryArray&>(values).total_values_length());
+}
+
 DictionaryMerger::DictionaryMerger(const ValueShape& shape) : shape_(shape) {}
 
 bool DictionaryMerger::HasRoom(const arrow::Array& array, const Dictionary& dictionary) const {
   const auto& typed = static_cast<const arrow::DictionaryArray&>(array);
   const arrow::Array& values = *typed.dictionary();
   const uint64_t most = MostEntries(typed.indices()->type_id());
+  if (dictionary.entries.size() + DictionaryBytes(array, *shape_.entries) >= kMostDictionaryBytes) {
+    return false;
+  }
   if (dictionary.count + static_cast<uint64_t>(values.length()) <= most) return true;
   uint64_t count = dictionary.count;
   for (int64_t i = 0; i < values.length() && count <= most; ++i) {
@@ -69,7 +84,6 @@ void DictionaryMerger::AppendIndices(const arrow::Array& array, int64_t start, i
   const auto& typed = static_cast<const arrow::DictionaryArray&>(array);
   const arrow::Array& values = *typed.dictionary();
   const auto* const indices = typed.indices()->data()->GetValues<Index>(1);
-  std::vector<uint32_t> numbers(values.length(), kUnused);
   const uint8_t* const states =
       page->states.empty() ? nullptr : page->states.data() + page->num_values;
   auto* const target = reinterpret_cast<Index*>(page->values.Extend(count * sizeof(Index)));
@@ -77,14 +91,19 @@ void DictionaryMerger::AppendIndices(const arrow::Array& array, int64_t start, i
   for (int64_t i = 0; i < count; ++i) {
     if (states == nullptr || states[i] == PageData::kValid) {
       const auto index = static_cast<uint64_t>(indices[start + i]);
-      if (numbers[index] == kUnused) {
-        numbers[index] = FindOrAdd(BytesOf(values, *shape_.entries, static_cast<int64_t>(index)),
-                                   &page->dictionary);
+      if (numbers_[index] == kUnused) {
+        numbers_[index] = FindOrAdd(BytesOf(values, *shape_.entries, static_cast<int64_t>(index)),
+                                    &page->dictionary);
       }
-      last = static_cast<Index>(numbers[index]);
+      last = static_cast<Index>(numbers_[index]);
     }
     target[i] = last;
   }
+}
+
+void DictionaryMerger::Begin(const arrow::Array& array) {
+  const auto& typed = static_cast<const arrow::DictionaryArray&>(array);
+  numbers_.assign(static_cast<size_t>(typed.dictionary()->length()), kUnused);
 }
 
 void DictionaryMerger::Append(const arrow::Array& array, int64_t start, int64_t count,

@@ -121,7 +121,8 @@ ValueShape ValueShapeOf(const arrow::DataType& type) {
 uint64_t PageBuilder::BytesOf(const LeafRows& rows, int64_t start, int64_t end) const {
   const RowLevels::Range range = rows.LeafRange(start, end);
   if (shape_.kind != Kind::kVariable) {
-    return range.count * std::max<size_t>(shape_.row_width(), 1);
+    const uint64_t bytes = range.count * std::max<size_t>(shape_.row_width(), 1);
+    return shape_.entries ? bytes + EntryBytes(rows.leaf(), range.count) : bytes;
   }
   const auto text_bytes = [&range](const auto* offsets) {
     return static_cast<uint64_t>(offsets[range.start + range.count] - offsets[range.start]);
@@ -132,6 +133,14 @@ uint64_t PageBuilder::BytesOf(const LeafRows& rows, int64_t start, int64_t end) 
          (shape_.offset_bits == 32
               ? text_bytes(static_cast<const arrow::BinaryArray&>(leaf).raw_value_offsets())
               : text_bytes(static_cast<const arrow::LargeBinaryArray&>(leaf).raw_value_offsets()));
+}
+
+// What `count` slots add to the page's dictionary if each has an entry of its own, of middle size.
+uint64_t PageBuilder::EntryBytes(const arrow::Array& leaf, int64_t count) const {
+  const int64_t length = static_cast<const arrow::DictionaryArray&>(leaf).dictionary()->length();
+  const uint64_t bytes = DictionaryBytes(leaf, *shape_.entries);
+  if (count >= length) return bytes;
+  return bytes / static_cast<uint64_t>(length) * static_cast<uint64_t>(count);
 }
 
 int64_t PageBuilder::RowsThatFit(const LeafRows& rows, int64_t start, int64_t end,
@@ -308,6 +317,7 @@ void PageBuilder::Append(const arrow::Array& leaf, const RowLevels& levels, int6
   if (shape_.kind == Kind::kVariable && page_.offsets.empty()) {
     page_.offsets.AppendValue<uint32_t>(0);
   }
+  if (shape_.entries) merger_.Begin(leaf);
   for (const RowLevels::Range& range : levels.ranges) {
     switch (shape_.kind) {
       case Kind::kFixed:

@@ -52,6 +52,7 @@ class PageBuilder {
   PageData Take();
 
  private:
+  uint64_t EntryBytes(const arrow::Array& leaf, int64_t count) const;
   void AppendStates(const RowLevels& levels);
   void AppendFixed(const arrow::Array& array, int64_t start, int64_t count);
   template <typename Offset>

@@ -1,16 +1,19 @@
 #include "lake/format/page_builder.h"
 
+#include <algorithm>
 #include <memory>
-
 #include <random>
 #include <vector>
+
 #include <arrow/array.h>
-#include <arrow/builder.h>
 #include <arrow/buffer_builder.h>
+#include <arrow/builder.h>
 #include <arrow/json/from_string.h>
 #include <arrow/type.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "lake/format/row_check.h"
 
 namespace lake::format {
 namespace {
@@ -134,9 +137,6 @@ TEST(PageBuilderTest, ItemNullsMayComeLate) {
   EXPECT_EQ(page.item_validity[0].data()[1] & 0x7f, 0b1110101);
 }
 
-TEST(PageBuilderTest, ListsOfListsHaveValidityForEachDimension) {
-  const auto type = arrow::fixed_size_list(arrow::fixed_size_list(arrow::int16(), 2), 2);
-  const PageData page = Build(Parse(type, "[[[1, 2], [3, null]], [[5, 6], null]]"));
 // Nulls of lists and of items anywhere, given in parts, at offsets that are no multiple of 8.
 TEST(PageBuilderTest, ValidityOfItemsIsThatOfValidLists) {
   std::mt19937 random(7);
@@ -182,6 +182,9 @@ TEST(PageBuilderTest, ValidityOfItemsIsThatOfValidLists) {
   }
 }
 
+TEST(PageBuilderTest, ListsOfListsHaveValidityForEachDimension) {
+  const auto type = arrow::fixed_size_list(arrow::fixed_size_list(arrow::int16(), 2), 2);
+  const PageData page = Build(Parse(type, "[[[1, 2], [3, null]], [[5, 6], null]]"));
   ASSERT_EQ(page.item_validity.size(), 2);
   EXPECT_EQ(page.item_validity[0].as<uint8_t>()[0] & 0xf, 0b0111);
   EXPECT_EQ(page.item_validity[1].as<uint8_t>()[0] & 0x3f, 0b110111);
@@ -229,6 +232,58 @@ TEST(PageBuilderTest, APageEndsBeforeItsDictionaryIsFull) {
   EXPECT_EQ(builder.RowsThatFit(make(0), 0, 100, 1 << 20), 100);
   EXPECT_EQ(builder.RowsThatFit(make(20), 0, 100, 1 << 20), 100);
   EXPECT_EQ(builder.RowsThatFit(make(50), 0, 100, 1 << 20), 0);
+}
+
+TEST(PageBuilderTest, RowsThatFitCountsTheEntriesOfADictionary) {
+  const auto type = arrow::dictionary(arrow::int16(), arrow::large_utf8());
+  arrow::Int16Builder indices;
+  arrow::LargeStringBuilder values;
+  for (int16_t i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(indices.Append(i).ok());
+    ASSERT_TRUE(values
+                    .Append(std::string(98, static_cast<char>('a' + i % 26)) +
+                            static_cast<char>('0' + i / 100) + static_cast<char>('0' + i % 10))
+                    .ok());
+  }
+  const auto array = arrow::DictionaryArray::FromArrays(type, indices.Finish().ValueOrDie(),
+                                                        values.Finish().ValueOrDie())
+                         .ValueOrDie();
+  Builder builder(type);
+  // 2 bytes of index and 100 of its entry a row, but no more than all entries have.
+  EXPECT_EQ(builder.RowsThatFit(array, 0, 1000, 1020), 10);
+  EXPECT_EQ(builder.RowsThatFit(array, 0, 1000, 102'000), 1000);
+  builder.Append(array, 0, 10);
+  EXPECT_EQ(builder.RowsThatFit(array, 10, 1000, 2040), 10);
+}
+
+TEST(PageBuilderTest, ADictionaryEndsBeforeItsOffsetsDo) {
+  // Nothing looks at the bytes.
+  const auto type = arrow::dictionary(arrow::int8(), arrow::large_binary());
+  const auto make = [&](int64_t bytes) {
+    const auto ends = std::make_shared<std::vector<int64_t>>(std::vector<int64_t>{0, bytes});
+    auto data = Parse(arrow::int8(), "[0]")->data()->Copy();
+    data->type = type;
+    data->dictionary = arrow::ArrayData::Make(
+        arrow::large_binary(), 1,
+        {nullptr, arrow::Buffer::FromString(std::string(reinterpret_cast<char*>(ends->data()), 16)),
+         arrow::Buffer::FromString("")});
+    return arrow::MakeArray(data);
+  };
+  const auto check = [&](int64_t bytes) {
+    LeafPath path = PathOf(*type);
+    Field field;
+    path.field = &field;
+    return CheckLeaf(path, LeafRows(path, make(bytes)), 0);
+  };
+  EXPECT_TRUE(check((int64_t{1} << 31) - 1).ok());
+  EXPECT_EQ(CodeOf(check(int64_t{1} << 31)), ErrorCode::kUnsupported);
+
+  const ValueShape shape = ValueShapeOf(*type);
+  const DictionaryMerger merger(shape);
+  Dictionary dictionary;
+  dictionary.entries.AppendFill(10, 'x');
+  EXPECT_TRUE(merger.HasRoom(*make((int64_t{1} << 31) - 11), dictionary));
+  EXPECT_FALSE(merger.HasRoom(*make((int64_t{1} << 31) - 10), dictionary));
 }
 
 TEST(PageBuilderTest, RowsThatFitCountsWhatTheSliceHolds) {

@@ -10,6 +10,7 @@
 #include <arrow/type.h>
 
 #include "lake/base/utf8.h"
+#include "lake/format/dictionary_merger.h"
 #include "lake/format/text_check.h"
 
 namespace lake::format {
@@ -174,6 +175,14 @@ Status CheckLeaf(const LeafPath& path, const LeafRows& rows, uint64_t first_row)
     return path.shape.offset_bits == 32
                ? CheckStrings<arrow::BinaryArray>(path, rows, first_row)
                : CheckStrings<arrow::LargeBinaryArray>(path, rows, first_row);
+  }
+  if (path.shape.entries && rows.num_rows() != 0) {
+    const uint64_t bytes = DictionaryBytes(rows.leaf(), *path.shape.entries);
+    if (bytes >= kMostDictionaryBytes) {
+      return Error(ErrorCode::kUnsupported,
+                   "a dictionary of 2 GiB or more is not written: column '{}', {} bytes", path.path,
+                   bytes);
+    }
   }
   // A struct without fields has nothing that could say which rows are null.
   if (rows.leaf().type_id() == arrow::Type::STRUCT && rows.leaf().null_count() != 0) {

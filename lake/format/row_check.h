@@ -30,7 +30,7 @@ Status CheckOffsets(const arrow::Array& array, int64_t num_items, const std::str
 /// Looks at one leaf of a column for which CheckColumn is OK. kInvalidArgument, naming column and
 /// row, for a null where the schema has none (except below a null further out) and for text that is
 /// not UTF-8; without row where lists or strings do not lie within their items or bytes;
-/// kUnsupported for a value of 2 GiB or more.
+/// kUnsupported for a value, or a dictionary, of 2 GiB or more.
 Status CheckLeaf(const LeafPath& path, const LeafRows& rows, uint64_t first_row);
 
 }  // namespace lake::format
