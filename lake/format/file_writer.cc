@@ -143,6 +143,12 @@ Result<std::vector<LeafRows>> FileWriterImpl::CheckBatch(const arrow::RecordBatc
   arrow::ArrayVector columns;
   for (int i = 0; i < batch.num_columns(); ++i) {
     const Field& field = schema_.fields[i];
+    if (batch.column(i)->length() != batch.num_rows()) {
+      return Error(ErrorCode::kInvalidArgument,
+                   "a column has another number of values than its batch has rows: column '{}', {} "
+                   "instead of {}",
+                   field.name, batch.column(i)->length(), batch.num_rows());
+    }
     ARROW_RETURN_NOT_OK(CheckType(field, *batch.column(i)->type(), field.name));
     ARROW_RETURN_NOT_OK(CheckColumn(*batch.column(i), field.name));
     ARROW_ASSIGN_OR_RAISE(auto column,

@@ -209,6 +209,23 @@ TEST_F(FileWriterTest, RowsOfAnotherShapeAreRefused) {
   }
 }
 
+TEST_F(FileWriterTest, ColumnsOfOtherLengthsThanTheirBatchAreRefused) {
+  const auto schema =
+      arrow::schema({arrow::field("a", arrow::int32()), arrow::field("b", arrow::int32())});
+  const auto numbers = [](const std::string& json) {
+    return arrow::json::ArrayFromJSONString(arrow::int32(), json).ValueOrDie();
+  };
+  const auto writer = Open(*schema);
+  const Status status =
+      writer->Write(*arrow::RecordBatch::Make(schema, 2, {numbers("[1, 2]"), numbers("[1]")}));
+  EXPECT_EQ(CodeOf(status), ErrorCode::kInvalidArgument) << status;
+  EXPECT_THAT(ErrorText(status), HasSubstr("'b'"));
+  ASSERT_TRUE(
+      writer->Write(*arrow::RecordBatch::Make(schema, 1, {numbers("[3]"), numbers("[4]")})).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+  EXPECT_EQ(ReadAll()->num_rows(), 1);
+}
+
 TEST_F(FileWriterTest, TypesOutOfScopeAreRefusedAtOpen) {
   Schema schema = SchemaFromArrow(*arrow::schema({arrow::field("a", arrow::int32())})).ValueOrDie();
   schema.fields[0].logical_type = "interval";
