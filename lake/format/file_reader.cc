@@ -309,7 +309,9 @@ uint64_t EstimateRowSize(const PageMetadata& page, const LeafColumn& leaf) {
   if (!leaf.nesting.has_lists()) {
     return CheckedMul(value, leaf.slots_per_row).value_or(uint64_t{1} << 60);
   }
-  const uint64_t values = NumValues(page) / std::max<uint64_t>(page.num_rows, 1) + 1;
+  // Nothing has checked the number of values yet.
+  const uint64_t values =
+      std::min(NumValues(page) / std::max<uint64_t>(page.num_rows, 1), uint64_t{1} << 60) + 1;
   const uint64_t lists = leaf.nesting.num_lists() * 16 * 256;
   return CheckedMul(value + lists, values).value_or(uint64_t{1} << 60);
 }

@@ -204,6 +204,7 @@ Status Parser::ParseArray(int depth, std::string* out) {
     } while (Take(','));
     if (!Take(']')) return Bad("an array does not end");
   }
+  if (count > kCountMask) return Bad("an array has too many values");
   AppendBig(kArray | count, 4, out);
   *out += table;
   *out += values;

@@ -77,7 +77,7 @@ class V20Ends {
       : ends_(std::move(ends)), adjustment_(adjustment) {}
 
   V20FixedValues ends_;
-  const uint64_t adjustment_;
+  uint64_t adjustment_;
   RowSelection values_;
 };
 

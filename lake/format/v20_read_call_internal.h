@@ -59,14 +59,16 @@ class V20ReadCall {
   // A field at any depth.
   struct Node {
     Kind kind = Kind::kLeaf;
+    // Of the output.
     std::shared_ptr<arrow::DataType> type;
-    // What the pages hold, where it is not the type of the output.
+    // The pages hold JSONB instead of text.
     bool is_json = false;
     std::string path;
+    // -1 for one that the file does not hold.
     int column = -1;
-    // Values of the column that the file's structure demands; not known below a list.
     std::vector<std::unique_ptr<Node>> children;
     std::shared_ptr<const V20Column> metadata;
+    // Wanted values.
     uint64_t length = 0;
     std::vector<PageEntry> pages;
     // The round whose reads PlanFirst went to.
