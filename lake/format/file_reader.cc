@@ -13,12 +13,10 @@
 #include "lake/base/checked.h"
 #include "lake/format/column_metadata_internal.h"
 #include "lake/format/container.h"
-#include "lake/format/file.pb.h"
+#include "lake/format/file_directory.h"
 #include "lake/format/load_columns_internal.h"
 #include "lake/format/metadata_cache.h"
-#include "lake/format/parse_message_internal.h"
 #include "lake/format/read_call_internal.h"
-#include "lake/format/schema_internal.h"
 #include "lake/format/v20_reader_internal.h"
 
 namespace lake::format {
@@ -27,10 +25,6 @@ namespace {
 // Read at once from the end of a file: mostly the footer, the tables and all column metadata lie in
 // it.
 constexpr uint64_t kTailBytes = 64 << 10;
-
-std::string_view View(const arrow::Buffer& buffer) {
-  return {reinterpret_cast<const char*>(buffer.data()), static_cast<size_t>(buffer.size())};
-}
 
 class DecodedRows : public FetchedRows {
  public:
@@ -95,7 +89,6 @@ class FileReaderImpl : public FileReader, public std::enable_shared_from_this<Fi
   Result<std::shared_ptr<arrow::Buffer>> GetRange(const Context& context, ByteRange range) const;
   Status ReadTail(const Context& context, bool size_is_claimed);
   Status CheckSelection(const RowSelection& selection) const;
-  Status LoadDescriptor(const Context& context, ByteRange range);
   Result<std::vector<std::shared_ptr<const ColumnMetadata>>> LoadColumns(
       const Context& context, std::span<const uint32_t> columns);
 
@@ -115,10 +108,8 @@ class FileReaderImpl : public FileReader, public std::enable_shared_from_this<Fi
 };
 
 Status FileReaderImpl::ReadTail(const Context& context, bool size_is_claimed) {
-  if (file_size_ < kFooterSize) {
-    return Error(ErrorCode::kCorrupt, "not a Lance file, it has only {} bytes: '{}'", file_size_,
-                 source_.key);
-  }
+  // FileDirectory::Load says that this is no file.
+  if (file_size_ < kFooterSize) return Status::OK();
   tail_start_ = file_size_ - std::min(file_size_, kTailBytes);
   auto tail = source_.store->Get(context, source_.key, {tail_start_, file_size_ - tail_start_});
   if (!tail.ok() && size_is_claimed && CodeOf(tail.status()) == ErrorCode::kInvalidArgument) {
@@ -143,43 +134,21 @@ Status FileReaderImpl::Load(const Context& context, std::optional<uint64_t> file
     file_size_ = info.size;
   }
   ARROW_RETURN_NOT_OK(ReadTail(context, file_size.has_value()));
-  const std::string_view tail = View(*tail_);
-  ARROW_ASSIGN_OR_RAISE(
-      const FileFooter footer,
-      FileFooter::DecodeFrom(tail.substr(tail.size() - kFooterSize), file_size_, source_.key));
-  source_.version = FileVersion::FromFooter(footer.major, footer.minor);
-  data_end_ = file_size_ - kFooterSize;
-  if (footer.num_columns > static_cast<uint32_t>(std::numeric_limits<int32_t>::max())) {
-    return Error(ErrorCode::kCorrupt, "a Lance file has {} columns: '{}'", footer.num_columns,
-                 source_.key);
-  }
-
-  ARROW_ASSIGN_OR_RAISE(const auto global_bytes, GetRange(context, footer.global_table()));
-  ARROW_ASSIGN_OR_RAISE(const auto globals, DecodeOffsetTable(View(*global_bytes), data_end_,
-                                                              "global buffer table", source_.key));
-  ARROW_RETURN_NOT_OK(LoadDescriptor(context, globals[0]));
-  ARROW_ASSIGN_OR_RAISE(const auto column_bytes, GetRange(context, footer.column_table()));
-  ARROW_ASSIGN_OR_RAISE(column_table_, DecodeOffsetTable(View(*column_bytes), data_end_,
-                                                         "column metadata table", source_.key));
+  ARROW_ASSIGN_OR_RAISE(FileDirectory directory,
+                        FileDirectory::Load(file_size_, source_.key, [&](ByteRange range) {
+                          return GetRange(context, range);
+                        }));
+  source_.version = directory.version;
+  data_end_ = directory.data_end;
+  num_rows_ = directory.num_rows;
+  schema_ = std::move(directory.schema);
+  column_table_ = std::move(directory.columns);
   // The tail is worth its memory only while column metadata comes from it.
-  if (footer.column_metadata_start < tail_start_) tail_ = nullptr;
+  if (directory.footer.column_metadata_start < tail_start_) tail_ = nullptr;
   if (source_.version == kFileVersion20) {
     v20_ = std::make_unique<V20Reader>(source_, column_table_, data_end_, num_rows_, tail_,
                                        tail_start_);
   }
-  return Status::OK();
-}
-
-Status FileReaderImpl::LoadDescriptor(const Context& context, ByteRange range) {
-  ARROW_ASSIGN_OR_RAISE(const auto bytes, GetRange(context, range));
-  pb::FileDescriptor descriptor;
-  const Status parsed = ParseMessage(View(*bytes), "descriptor of a Lance file", &descriptor);
-  if (!parsed.ok()) return WithContext(parsed, fmt::format("file '{}'", source_.key));
-  num_rows_ = descriptor.length();
-  if (num_rows_ > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-    return Error(ErrorCode::kCorrupt, "a Lance file has {} rows: '{}'", num_rows_, source_.key);
-  }
-  ARROW_ASSIGN_OR_RAISE(schema_, SchemaFromMessage(descriptor.schema(), source_.key));
   return Status::OK();
 }
 

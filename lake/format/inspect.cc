@@ -9,17 +9,12 @@
 #include "lake/base/checked.h"
 #include "lake/format/column_metadata_internal.h"
 #include "lake/format/describe_page_internal.h"
-#include "lake/format/parse_message_internal.h"
-#include "lake/format/schema_internal.h"
+#include "lake/format/file_directory.h"
 #include "lake/format/v20_column_internal.h"
 #include "lake/format/v20_describe_internal.h"
 
 namespace lake::format {
 namespace {
-
-std::string_view View(const arrow::Buffer& buffer) {
-  return {reinterpret_cast<const char*>(buffer.data()), static_cast<size_t>(buffer.size())};
-}
 
 // The fields that own a column, in column order: in 2.0 all but the fields of a packed struct, from
 // 2.1 on the leaves.
@@ -51,24 +46,6 @@ Status DescribePages(std::string_view block, uint64_t limit, const FileDescripti
   return Status::OK();
 }
 
-Result<std::vector<ByteRange>> ReadTable(const Context& context, storage::ObjectStore* store,
-                                         const std::string& key, ByteRange range, uint64_t limit,
-                                         std::string_view what) {
-  ARROW_ASSIGN_OR_RAISE(const auto bytes, store->Get(context, key, range));
-  return DecodeOffsetTable(View(*bytes), limit, what, key);
-}
-
-Status ReadDescriptor(const Context& context, storage::ObjectStore* store, ByteRange range,
-                      FileDescription* file) {
-  ARROW_ASSIGN_OR_RAISE(const auto bytes, store->Get(context, file->key, range));
-  pb::FileDescriptor descriptor;
-  ARROW_RETURN_NOT_OK(WithContext(ParseMessage(View(*bytes), "descriptor", &descriptor),
-                                  fmt::format("Lance file '{}'", file->key)));
-  file->num_rows = descriptor.length();
-  ARROW_ASSIGN_OR_RAISE(file->schema, SchemaFromMessage(descriptor.schema(), file->key));
-  return Status::OK();
-}
-
 Status ReadColumns(const Context& context, storage::ObjectStore* store,
                    const std::vector<ByteRange>& table, uint64_t limit, FileDescription* file) {
   uint64_t total = 0;
@@ -89,7 +66,7 @@ Status ReadColumns(const Context& context, storage::ObjectStore* store,
   ARROW_ASSIGN_OR_RAISE(const auto blocks, store->GetMany(context, file->key, table));
   for (size_t i = 0; i < table.size(); ++i) {
     ColumnDescription& column = file->columns[i];
-    const Status status = DescribePages(View(*blocks[i]), limit, *file, &column);
+    const Status status = DescribePages(std::string_view(*blocks[i]), limit, *file, &column);
     if (!status.ok() && CodeOf(status) == ErrorCode::kUnsupported) {
       column.problem = ErrorText(status);
       continue;
@@ -120,19 +97,15 @@ Result<FileDescription> InspectFile(const Context& context, storage::ObjectStore
   file.key = key;
   ARROW_ASSIGN_OR_RAISE(const auto info, store->Head(context, key));
   file.file_size = info.size;
-  const uint64_t footer_size = std::min(info.size, kFooterSize);
-  ARROW_ASSIGN_OR_RAISE(const auto footer_bytes,
-                        store->Get(context, key, {info.size - footer_size, footer_size}));
-  ARROW_ASSIGN_OR_RAISE(const FileFooter footer,
-                        FileFooter::DecodeFrom(View(*footer_bytes), info.size, key));
-  file.version = FileVersion::FromFooter(footer.major, footer.minor);
-  const uint64_t limit = info.size - kFooterSize;
-  ARROW_ASSIGN_OR_RAISE(file.global_buffers, ReadTable(context, store, key, footer.global_table(),
-                                                       limit, "global buffer table"));
-  ARROW_ASSIGN_OR_RAISE(const auto table, ReadTable(context, store, key, footer.column_table(),
-                                                    limit, "column metadata table"));
-  ARROW_RETURN_NOT_OK(ReadDescriptor(context, store, file.global_buffers[0], &file));
-  ARROW_RETURN_NOT_OK(ReadColumns(context, store, table, limit, &file));
+  ARROW_ASSIGN_OR_RAISE(FileDirectory directory,
+                        FileDirectory::Load(info.size, key, [&](ByteRange range) {
+                          return store->Get(context, key, range);
+                        }));
+  file.version = directory.version;
+  file.num_rows = directory.num_rows;
+  file.schema = std::move(directory.schema);
+  file.global_buffers = std::move(directory.global_buffers);
+  ARROW_RETURN_NOT_OK(ReadColumns(context, store, directory.columns, directory.data_end, &file));
   return file;
 }
 

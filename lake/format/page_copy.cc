@@ -6,9 +6,8 @@
 #include <arrow/buffer.h>
 
 #include "lake/format/column_metadata_internal.h"
+#include "lake/format/file_directory.h"
 #include "lake/format/file_parts_internal.h"
-#include "lake/format/parse_message_internal.h"
-#include "lake/format/schema_internal.h"
 
 namespace lake::format {
 namespace {
@@ -16,8 +15,6 @@ namespace {
 // Pages that are smaller on average cost more to scan than they saved to copy.
 constexpr uint64_t kWorthwhileBytes = 2ull << 20;
 constexpr uint64_t kWorthwhileRows = 128 * 1024;
-
-std::string_view View(const arrow::Buffer& buffer) { return std::string_view(buffer); }
 
 struct SourcePages {
   const PageCopySource* source = nullptr;
@@ -43,45 +40,23 @@ Result<std::optional<SourcePages>> ReadPages(const Context& context, const PageC
     ARROW_ASSIGN_OR_RAISE(const storage::ObjectInfo info, source.store->Head(context, source.key));
     size = info.size;
   }
-  if (size < kFooterSize) {
-    return Error(ErrorCode::kCorrupt, "not a Lance file, it has only {} bytes: '{}'", size,
-                 source.key);
-  }
-  auto get = [&](ByteRange range) { return source.store->Get(context, source.key, range); };
-  ARROW_ASSIGN_OR_RAISE(const auto footer_bytes, get({size - kFooterSize, kFooterSize}));
-  ARROW_ASSIGN_OR_RAISE(const FileFooter footer,
-                        FileFooter::DecodeFrom(View(*footer_bytes), size, source.key));
-  if (FileVersion::FromFooter(footer.major, footer.minor) != version) return std::nullopt;
-  const uint64_t data_end = size - kFooterSize;
-  ARROW_ASSIGN_OR_RAISE(const auto global_bytes, get(footer.global_table()));
-  ARROW_ASSIGN_OR_RAISE(
-      const std::vector<ByteRange> globals,
-      DecodeOffsetTable(View(*global_bytes), data_end, "global buffer table", source.key));
-  if (globals.empty()) {
-    return Error(ErrorCode::kCorrupt, "a Lance file has no descriptor: '{}'", source.key);
-  }
-  ARROW_ASSIGN_OR_RAISE(const auto descriptor_bytes, get(globals[0]));
-  pb::FileDescriptor descriptor;
-  ARROW_RETURN_NOT_OK(
-      ParseMessage(View(*descriptor_bytes), "descriptor of a Lance file", &descriptor));
-  ARROW_ASSIGN_OR_RAISE(const auto table_bytes, get(footer.column_table()));
-  ARROW_ASSIGN_OR_RAISE(
-      const std::vector<ByteRange> table,
-      DecodeOffsetTable(View(*table_bytes), data_end, "column metadata table", source.key));
+  const auto get = [&](ByteRange range) { return source.store->Get(context, source.key, range); };
+  ARROW_ASSIGN_OR_RAISE(const FileDirectory directory, FileDirectory::Load(size, source.key, get));
+  if (directory.version != version) return std::nullopt;
 
   SourcePages pages;
   pages.source = &source;
-  pages.num_rows = descriptor.length();
+  pages.num_rows = directory.num_rows;
   for (const uint32_t column : source.columns) {
-    if (column >= table.size()) {
+    if (column >= directory.columns.size()) {
       return Error(ErrorCode::kCorrupt,
                    "a table names a column that its Lance file does not have: column {} of {}: "
                    "'{}'",
-                   column, table.size(), source.key);
+                   column, directory.columns.size(), source.key);
     }
-    ARROW_ASSIGN_OR_RAISE(const auto bytes, get(table[column]));
+    ARROW_ASSIGN_OR_RAISE(const auto bytes, get(directory.columns[column]));
     Result<ColumnMetadata> metadata =
-        ColumnMetadata::DecodeFrom(View(*bytes), data_end, pages.num_rows);
+        ColumnMetadata::DecodeFrom(std::string_view(*bytes), directory.data_end, pages.num_rows);
     if (!metadata.ok()) {
       // Pages of a kind that lake does not read are not copied either.
       if (CodeOf(metadata.status()) == ErrorCode::kUnsupported) return std::nullopt;
@@ -130,7 +105,7 @@ Status CopyColumn(const Context& context, const std::vector<SourcePages>& source
       ARROW_ASSIGN_OR_RAISE(const auto buffers, source.source->store->GetMany(
                                                     context, source.source->key, page.buffers));
       for (size_t i = 0; i < buffers.size(); ++i) {
-        ARROW_ASSIGN_OR_RAISE(copy.buffers[i], WriteBuffer(object, View(*buffers[i])));
+        ARROW_ASSIGN_OR_RAISE(copy.buffers[i], WriteBuffer(object, std::string_view(*buffers[i])));
       }
       ARROW_RETURN_NOT_OK(copy.EncodeTo(encoded));
     }
