@@ -171,10 +171,6 @@ Result<std::shared_ptr<arrow::Buffer>> Decompress(const pb::General& general,
   return decoded;
 }
 
-std::string_view View(const arrow::Buffer& buffer) {
-  return {reinterpret_cast<const char*>(buffer.data()), static_cast<size_t>(buffer.size())};
-}
-
 Status DecodeWindow(const pb::CompressiveEncoding& encoding, std::string_view bytes,
                     const Window& window, bool may_nest, arrow::MemoryPool* pool, uint8_t* out) {
   switch (encoding.compression_case()) {
@@ -217,7 +213,8 @@ Status DecodeWindow(const pb::CompressiveEncoding& encoding, std::string_view by
           CheckedMul(window.total, 2 * window.width()).value_or(uint64_t{1} << 40) + 1024;
       ARROW_ASSIGN_OR_RAISE(const auto decoded,
                             Decompress(encoding.general(), bytes, max_size, pool));
-      return DecodeWindow(encoding.general().values(), View(*decoded), window, false, pool, out);
+      return DecodeWindow(encoding.general().values(), std::string_view(*decoded), window, false,
+                          pool, out);
     }
     default:
       break;
@@ -288,7 +285,7 @@ Status DecodeBitBlock(const pb::CompressiveEncoding& encoding, std::string_view 
   const pb::CompressiveEncoding* inner = &encoding;
   if (encoding.has_general()) {
     ARROW_ASSIGN_OR_RAISE(decoded, Decompress(encoding.general(), bytes, size + 1024, pool));
-    bytes = View(*decoded);
+    bytes = std::string_view(*decoded);
     inner = &encoding.general().values();
   }
   ARROW_RETURN_NOT_OK(ExpectFlat(*inner, 1, "block"));
@@ -332,7 +329,7 @@ Result<VariableBlock> DecodeVariableBlock(const pb::CompressiveEncoding& encodin
   if (encoding.has_general()) {
     ARROW_ASSIGN_OR_RAISE(
         decoded, Decompress(encoding.general(), bytes, std::numeric_limits<int32_t>::max(), pool));
-    bytes = View(*decoded);
+    bytes = std::string_view(*decoded);
     inner = &encoding.general().values();
   }
   if (!inner->has_variable() || inner->variable().has_values()) {

@@ -10,6 +10,8 @@
 #include <arrow/util/bit_util.h>
 #include <arrow/util/bitmap_ops.h>
 
+#include "lake/format/array_access.h"
+
 namespace lake::format {
 namespace {
 
@@ -55,19 +57,6 @@ void BackfillLeadingNulls(PageData* page, size_t width) {
   while (states[first] != PageData::kValid) ++first;
   uint8_t* const values = page->values.data();
   for (size_t i = 0; i < first; ++i) std::memcpy(values + i * width, values + first * width, width);
-}
-
-const uint8_t* Validity(const arrow::Array& array) {
-  return array.null_count() == 0 ? nullptr : array.null_bitmap_data();
-}
-
-bool BitIsSet(const uint8_t* bits, int64_t index) { return (bits[index >> 3] >> (index & 7)) & 1; }
-
-std::shared_ptr<arrow::Array> StorageOf(std::shared_ptr<arrow::Array> array) {
-  while (array->type_id() == arrow::Type::EXTENSION) {
-    array = static_cast<const arrow::ExtensionArray&>(*array).storage();
-  }
-  return array;
 }
 
 void CopyBools(const uint8_t* bits, int64_t offset, int64_t count, uint8_t* target) {

@@ -6,20 +6,14 @@
 #include <utility>
 
 #include <arrow/array.h>
-#include <arrow/extension_type.h>
+
+#include "lake/format/array_access.h"
 
 namespace lake::format {
 namespace {
 
 using Range = RowLevels::Range;
 using Kind = PathStep::Kind;
-
-std::shared_ptr<arrow::Array> StorageOf(std::shared_ptr<arrow::Array> array) {
-  while (array->type_id() == arrow::Type::EXTENSION) {
-    array = static_cast<const arrow::ExtensionArray&>(*array).storage();
-  }
-  return array;
-}
 
 // The array below a step; its slots are those of `array` for a struct.
 std::shared_ptr<arrow::Array> ChildOf(const arrow::Array& array, const PathStep& step) {
@@ -36,14 +30,8 @@ std::shared_ptr<arrow::Array> ChildOf(const arrow::Array& array, const PathStep&
   }
 }
 
-const uint8_t* Validity(const arrow::Array& array) {
-  return array.null_count() == 0 ? nullptr : array.null_bitmap_data();
-}
-
 // A column of type null has no bitmap to say so.
 bool IsAllNull(const arrow::Array& array) { return array.type_id() == arrow::Type::NA; }
-
-bool BitIsSet(const uint8_t* bits, int64_t index) { return (bits[index >> 3] >> (index & 7)) & 1; }
 
 // For each byte of a bitmap, 0xff for each of its bits that is 0.
 constexpr std::array<uint64_t, 256> MakeNullMasks() {

@@ -12,6 +12,7 @@
 #include <arrow/util/bit_util.h>
 #include <arrow/util/bitmap_ops.h>
 
+#include "lake/format/array_access.h"
 #include "lake/format/jsonb.h"
 #include "lake/format/row_check.h"
 
@@ -251,9 +252,7 @@ Result<std::shared_ptr<arrow::Array>> ConvertNested(const Field& field, const ar
 Result<std::shared_ptr<arrow::Array>> Convert(const Field& field,
                                               std::shared_ptr<arrow::Array> array,
                                               const std::string& path, arrow::MemoryPool* pool) {
-  while (array->type_id() == arrow::Type::EXTENSION) {
-    array = static_cast<const arrow::ExtensionArray&>(*array).storage();
-  }
+  array = StorageOf(std::move(array));
   if (!NeedsWork(field, *array->type())) return array;
   if (field.children.empty()) return ConvertLeaf(field, *array, path, pool);
   return ConvertNested(field, *array, path, pool);

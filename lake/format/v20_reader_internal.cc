@@ -15,10 +15,6 @@ namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 60;
 
-std::string_view View(const arrow::Buffer& buffer) {
-  return {reinterpret_cast<const char*>(buffer.data()), static_cast<size_t>(buffer.size())};
-}
-
 // How much larger values are in memory than in their buffers.
 uint64_t Growth(const pb::ArrayEncoding& encoding) {
   const pb::ArrayEncoding& inner = WithoutNoNulls(encoding);
