@@ -169,7 +169,7 @@ TEST_F(EdgeRowsTest, ADictionaryMapKeyThatNamesANullIsRefused) {
 
 TEST_F(EdgeRowsTest, ListsThatPointOutsideTheirItemsAreRefusedBeforeTheyAreConverted) {
   const auto type = arrow::list(JsonField("item"));
-  for (const std::vector<int32_t>& ends : {std::vector<int32_t>{0, 9, 2}, {0, -1, 2}, {0, 2, 1}}) {
+  for (const auto& ends : std::vector<std::vector<int32_t>>{{0, 9, 2}, {0, -1, 2}, {0, 2, 1}}) {
     auto data = Parse(type, R"([["1"], ["2"]])")->data()->Copy();
     data->buffers[1] = arrow::Buffer::Wrap(ends);
     const Status status = Write(arrow::MakeArray(data));
@@ -233,7 +233,7 @@ TEST_F(EdgeRowsTest, BooleansOfMoreThanAChunkOfVersion21AreRefused) {
 TEST_F(EdgeRowsTest, EmptyListsWithoutOffsetsAreWritten) {
   const auto inner_type = arrow::list(arrow::int32());
   const auto middle_type = arrow::list(inner_type);
-  const auto nothing = arrow::Buffer::FromString("");
+  const auto nothing = std::make_shared<arrow::Buffer>(nullptr, 0);
   const auto inner = arrow::ArrayData::Make(inner_type, 0, {nullptr, nothing},
                                             {Parse(arrow::int32(), "[]")->data()});
   const auto middle = arrow::ArrayData::Make(middle_type, 0, {nullptr, nothing}, {inner});

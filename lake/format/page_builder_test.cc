@@ -176,7 +176,8 @@ TEST(PageBuilderTest, ValidityOfItemsIsThatOfValidLists) {
       }
       ASSERT_EQ(bits.size(), (expected.size() + 7) / 8);
       for (size_t i = 0; i < expected.size(); ++i) {
-        ASSERT_EQ(bits.data()[i / 8] >> i % 8 & 1, expected[i]) << size << " " << round << " " << i;
+        ASSERT_EQ(bits.data()[i / 8] >> i % 8 & 1, expected[i] ? 1 : 0)
+            << size << " " << round << " " << i;
       }
     }
   }
@@ -260,12 +261,12 @@ TEST(PageBuilderTest, ADictionaryEndsBeforeItsOffsetsDo) {
   // Nothing looks at the bytes.
   const auto type = arrow::dictionary(arrow::int8(), arrow::large_binary());
   const auto make = [&](int64_t bytes) {
-    const auto ends = std::make_shared<std::vector<int64_t>>(std::vector<int64_t>{0, bytes});
+    const int64_t ends[] = {0, bytes};
     auto data = Parse(arrow::int8(), "[0]")->data()->Copy();
     data->type = type;
     data->dictionary = arrow::ArrayData::Make(
         arrow::large_binary(), 1,
-        {nullptr, arrow::Buffer::FromString(std::string(reinterpret_cast<char*>(ends->data()), 16)),
+        {nullptr, arrow::Buffer::FromString(std::string(reinterpret_cast<const char*>(ends), 16)),
          arrow::Buffer::FromString("")});
     return arrow::MakeArray(data);
   };

@@ -138,7 +138,7 @@ Result<std::shared_ptr<arrow::DataType>> WithFields(const arrow::DataType& type,
 // The validity of `array`, from bit 0 on; null if it has no nulls.
 Result<std::shared_ptr<arrow::Buffer>> ValidityOf(const arrow::Array& array,
                                                   arrow::MemoryPool* pool) {
-  if (array.null_count() == 0) return nullptr;
+  if (array.null_count() == 0) return std::shared_ptr<arrow::Buffer>();
   if (array.offset() == 0) return array.data()->buffers[0];
   return arrow::internal::CopyBitmap(pool, array.null_bitmap_data(), array.offset(),
                                      array.length());

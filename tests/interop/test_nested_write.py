@@ -104,10 +104,40 @@ def test_many_levels_are_cut_into_pages_that_upstream_reads(tmp_path):
     print("pages", pages)
     assert pages[0] > 1 and pages[2] == 1
 
-    one = pa.table({"c": pa.array([[[]] * 70_000 + [[1, 2]], [[3]]], pa.list_(pa.list_(pa.int32())))})
-    path = tmp_path / "row.lance"
-    write(one, path)
-    assert not mismatches(one, read(path))
+    for version in ("2.1", "2.2"):
+        for lists in (60_000, 70_000):
+            values = [None if i % 3 == 0 else [] for i in range(lists)] + [[1, None, 2]]
+            one = pa.table({"c": pa.array([values, [[3]]], pa.list_(pa.list_(pa.int32())))})
+            path = tmp_path / f"row-{version}-{lists}.lance"
+            write(one, path, version=version)
+            assert not mismatches(one, read(path))
+
+
+def test_nulls_around_a_struct_without_fields(tmp_path):
+    """Nothing says which rows of such a struct are null, but what is around it does."""
+    empty = pa.field("e", pa.struct([]), nullable=False)
+    rows = [{"e": {}, "a": 1}, None, {"e": {}, "a": None}, None, {"e": {}, "a": 5}]
+    table = pa.table({
+        "alone": pa.array([row and {"e": {}} for row in rows], pa.struct([empty])),
+        "first": pa.array(rows, pa.struct([empty, pa.field("a", pa.int32())])),
+        "inside": pa.array([{"s": row and {"e": {}}} if i else None for i, row in enumerate(rows)],
+                           pa.struct([pa.field("s", pa.struct([empty]))])),
+    })
+    for version in ("2.1", "2.2"):
+        path = tmp_path / f"{version}.lance"
+        write(table, path, version=version)
+        assert not mismatches(table, read(path))
+
+
+def test_fixed_size_lists_eight_deep(tmp_path):
+    arrow_type, valid, nulls = pa.bool_(), True, None
+    for _ in range(8):
+        arrow_type, valid, nulls = pa.list_(arrow_type, 2), [valid, valid], [nulls, None]
+    table = pa.table({"c": pa.array([valid, nulls, None, valid], arrow_type)})
+    for version in ("2.1", "2.2"):
+        path = tmp_path / f"{version}.lance"
+        write(table, path, version=version)
+        assert not mismatches(table, read(path))
 
 
 def test_files_are_the_same_every_time(tmp_path):
