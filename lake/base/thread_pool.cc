@@ -54,6 +54,11 @@ ThreadPool* CpuThreadPool() {
   return pool;
 }
 
+ThreadPool* ScanThreadPool() {
+  static ThreadPool* pool = new ThreadPool(std::max(1u, std::thread::hardware_concurrency()));
+  return pool;
+}
+
 namespace {
 
 struct ParallelState {

@@ -44,6 +44,11 @@ ThreadPool* IoThreadPool();
 /// tasks on it, nor for storage.
 ThreadPool* CpuThreadPool();
 
+/// The pool for tasks that read storage and compute with what they read, such as the morsels of a
+/// scan: one thread per core, made at first use. Tasks on it never wait for other tasks on it, and
+/// what only computes is not behind them.
+ThreadPool* ScanThreadPool();
+
 /// Runs `task(0)` .. `task(count - 1)`, on `pool` where it has room and on the calling thread, and
 /// returns when all have ended: OK, or the error of the lowest index. All tasks run even if one
 /// fails.

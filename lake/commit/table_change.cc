@@ -6,6 +6,7 @@
 
 #include "lake/base/crash_point.h"
 #include "lake/base/mutex.h"
+#include "lake/base/retry_pause.h"
 #include "lake/commit/commit_transaction.h"
 #include "lake/commit/file_references.h"
 #include "lake/commit/operations.h"
@@ -15,14 +16,6 @@ namespace {
 
 // How often a change is worked out again because another commit came first.
 constexpr int kMaxRuns = 20;
-constexpr int64_t kFirstPauseNanos = 2'000'000;
-constexpr int64_t kLongestPauseNanos = 500'000'000;
-
-void Pause(const Context& context, int run) {
-  const int64_t longest = std::min(kLongestPauseNanos, kFirstPauseNanos << std::min(run, 20));
-  context.clock->SleepFor(
-      std::chrono::nanoseconds(context.random->NextBelow(static_cast<uint64_t>(longest))));
-}
 
 /// Checks the FILE values of all threads of one change.
 class SharedChecker {
@@ -112,7 +105,7 @@ Result<CommitOutcome> RunChange(const Context& context, TableChange* change,
         !IsRetryable(outcome.status()) || run == kMaxRuns) {
       return outcome;
     }
-    Pause(context, run);
+    PauseBeforeRetry(context, run);
     ARROW_RETURN_NOT_OK(change->Renew(context));
   }
 }

@@ -17,6 +17,7 @@
 #include <duckdb/parser/statement/transaction_statement.hpp>
 #include <duckdb/planner/binder.hpp>
 
+#include "lake/base/retry_pause.h"
 #include "lake/query/batch_builder_internal.h"
 #include "lake/query/duckdb_error_internal.h"
 #include "lake/query/session_internal.h"
@@ -28,10 +29,8 @@ namespace {
 /// early.
 constexpr int kChunksPerBatch = 32;
 
-/// How often a statement runs at most, and how long it waits in between.
+/// How often a statement runs at most.
 constexpr int kMostRuns = 20;
-constexpr int64_t kFirstPauseNanos = 1'000'000;
-constexpr int64_t kLongestPauseNanos = 500'000'000;
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 
@@ -358,9 +357,7 @@ Result<std::unique_ptr<ResultStream>> StatementImpl::Execute(const Context& cont
     Result<std::unique_ptr<ResultStream>> result = ExecuteOnce(context, values);
     if (result.ok() || !RunsAgain(result.status(), attempt)) return result;
     ARROW_RETURN_NOT_OK(context.Check());
-    const int64_t longest = std::min(kLongestPauseNanos, kFirstPauseNanos << attempt);
-    context.clock->SleepFor(
-        std::chrono::nanoseconds(context.random->NextBelow(static_cast<uint64_t>(longest))));
+    PauseBeforeRetry(context, attempt);
     connected_->state->operation = operation;
     connected_->state->commit_error = Status::OK();
   }
