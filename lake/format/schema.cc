@@ -1,6 +1,7 @@
 #include "lake/format/schema.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -67,7 +68,7 @@ std::string PathOf(const std::string& parent, const std::string& name) {
 }
 
 Result<Field> FieldFromArrow(const arrow::Field& arrow_field, const std::string& parent_path,
-                             int depth, int32_t* next_id) {
+                             int depth, int64_t* next_id) {
   const std::string path = PathOf(parent_path, arrow_field.name());
   if (depth > kMaxTypeDepth) {
     return Error(ErrorCode::kUnsupported, "a column is nested deeper than {}: column '{}'",
@@ -87,7 +88,11 @@ Result<Field> FieldFromArrow(const arrow::Field& arrow_field, const std::string&
   ARROW_RETURN_NOT_OK(CheckExtension(field.metadata, path));
   const std::string_view primary_key = Get(field.metadata, kPrimaryKeyKey);
   field.unenforced_primary_key = primary_key == "true" || primary_key == "1";
-  field.id = (*next_id)++;
+  if (*next_id > std::numeric_limits<int32_t>::max()) {
+    return Error(ErrorCode::kUnsupported, "table has used up its 2^31 field ids: column '{}'",
+                 path);
+  }
+  field.id = static_cast<int32_t>((*next_id)++);
   const std::string_view extension = Get(field.metadata, kExtensionNameKey);
   if ((extension == kArrowJson && IsString(type->id())) || extension == kLanceJson) {
     field.logical_type = kJson;
@@ -249,11 +254,11 @@ std::vector<int32_t> Schema::ColumnIds(const Field& field, const FileVersion& ve
   return ids;
 }
 
-Result<Schema> SchemaFromArrow(const arrow::Schema& schema, int32_t first_id) {
+Result<Schema> SchemaFromArrow(const arrow::Schema& schema, int64_t first_id) {
   Schema result;
   result.metadata = MetadataOf(schema.metadata().get());
   std::set<std::string> names;
-  int32_t next_id = first_id;
+  int64_t next_id = first_id;
   for (const auto& arrow_field : schema.fields()) {
     if (!names.insert(arrow_field->name()).second) {
       return Error(ErrorCode::kInvalidArgument, "two columns have the same name: '{}'",

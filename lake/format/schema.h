@@ -73,8 +73,9 @@ struct Schema {
 
 /// Converts a schema for writing: ids are given in pre-order from `first_id`. Views become plain
 /// strings and binary; JSON (extension arrow.json) becomes "json". kUnsupported, naming the column,
-/// for a type that Lance does not have or that is nested deeper than kMaxTypeDepth.
-Result<Schema> SchemaFromArrow(const arrow::Schema& schema, int32_t first_id = 0);
+/// for a type that Lance does not have or that is nested deeper than kMaxTypeDepth, and for ids of
+/// 2^31 and more.
+Result<Schema> SchemaFromArrow(const arrow::Schema& schema, int64_t first_id = 0);
 
 /// The Arrow field that rows of `field` have when they are read. Where that is not what was
 /// written: JSON is a string with the metadata of extension arrow.json; a blob is the struct that

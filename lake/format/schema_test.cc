@@ -1,5 +1,6 @@
 #include "lake/format/schema.h"
 
+#include <limits>
 #include <numeric>
 
 #include <arrow/extension/uuid.h>
@@ -515,6 +516,16 @@ TEST(SchemaMessageTest, DamagedTreesAreRefused) {
     EXPECT_EQ(CodeOf(schema.status()), ErrorCode::kCorrupt);
     EXPECT_THAT(ErrorText(schema.status()), HasSubstr(test.what));
     EXPECT_THAT(ErrorText(schema.status()), HasSubstr("data/f.lance"));
+  }
+}
+
+TEST(SchemaTest, FieldIdsEndAtTheirLastNumber) {
+  const arrow::Schema two({arrow::field("a", arrow::int32()), arrow::field("b", arrow::int32())});
+  constexpr int64_t kLast = std::numeric_limits<int32_t>::max();
+  EXPECT_EQ(SchemaFromArrow(two, kLast - 1).ValueOrDie().fields[1].id, kLast);
+  for (const int64_t first : {kLast, kLast + 1}) {
+    const Status refused = SchemaFromArrow(two, first).status();
+    EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported) << refused;
   }
 }
 
