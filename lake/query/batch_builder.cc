@@ -16,17 +16,52 @@ namespace {
 /// Roughly what one FILE value takes.
 constexpr int64_t kFileBytes = 256;
 
-int64_t VariableBytes(duckdb::Vector& vector, duckdb::idx_t count) {
-  if (IsFileSqlType(vector.GetType())) return kFileBytes * static_cast<int64_t>(count);
-  if (vector.GetType().InternalType() != duckdb::PhysicalType::VARCHAR) return 0;
-  duckdb::UnifiedVectorFormat format;
-  vector.ToUnifiedFormat(count, format);
-  const auto* values = duckdb::UnifiedVectorFormat::GetData<duckdb::string_t>(format);
-  int64_t bytes = 0;
-  for (duckdb::idx_t i = 0; i < count; ++i) {
-    const duckdb::idx_t row = format.sel->get_index(i);
-    if (format.validity.RowIsValid(row)) bytes += values[row].GetSize();
+/// Bytes of value number `row`, with what lies in it, about.
+int64_t ValueBytes(const duckdb::RecursiveUnifiedVectorFormat& values, duckdb::idx_t row) {
+  using duckdb::PhysicalType;
+  using duckdb::UnifiedVectorFormat;
+  const PhysicalType type = values.logical_type.InternalType();
+  auto bytes = static_cast<int64_t>(duckdb::GetTypeIdSize(type));
+  if (type == PhysicalType::STRUCT) {
+    // The entries of a struct have its rows, whatever its own selection.
+    for (const auto& child : values.children) bytes += ValueBytes(child, row);
+    return bytes;
   }
+  const duckdb::idx_t index = values.unified.sel->get_index(row);
+  if (!values.unified.validity.RowIsValid(index)) return bytes;
+  duckdb::list_entry_t items{0, 0};
+  if (type == PhysicalType::VARCHAR) {
+    return bytes +
+           static_cast<int64_t>(
+               UnifiedVectorFormat::GetData<duckdb::string_t>(values.unified)[index].GetSize());
+  }
+  if (type == PhysicalType::LIST) {
+    items = UnifiedVectorFormat::GetData<duckdb::list_entry_t>(values.unified)[index];
+  } else if (type == PhysicalType::ARRAY) {
+    const duckdb::idx_t size = duckdb::ArrayType::GetSize(values.logical_type);
+    items = {index * size, size};
+  } else {
+    return bytes;
+  }
+  const duckdb::RecursiveUnifiedVectorFormat& child = values.children[0];
+  if (duckdb::TypeIsConstantSize(child.logical_type.InternalType())) {
+    return bytes + static_cast<int64_t>(items.length *
+                                        duckdb::GetTypeIdSize(child.logical_type.InternalType()));
+  }
+  for (duckdb::idx_t i = 0; i < items.length; ++i) bytes += ValueBytes(child, items.offset + i);
+  return bytes;
+}
+
+int64_t VectorBytes(duckdb::Vector& vector, duckdb::idx_t count) {
+  if (IsFileSqlType(vector.GetType())) return kFileBytes * static_cast<int64_t>(count);
+  const duckdb::PhysicalType type = vector.GetType().InternalType();
+  if (duckdb::TypeIsConstantSize(type)) {
+    return static_cast<int64_t>(count * duckdb::GetTypeIdSize(type));
+  }
+  duckdb::RecursiveUnifiedVectorFormat values;
+  duckdb::Vector::RecursiveToUnifiedFormat(vector, count, values);
+  int64_t bytes = 0;
+  for (duckdb::idx_t row = 0; row < count; ++row) bytes += ValueBytes(values, row);
   return bytes;
 }
 
@@ -121,7 +156,7 @@ Status BatchBuilder::Append(duckdb::DataChunk& chunk) {
     }
     appender_->Append(chunk, 0, chunk.size(), chunk.size());
     num_rows_ += static_cast<int64_t>(chunk.size());
-    for (auto& vector : chunk.data) num_bytes_ += VariableBytes(vector, chunk.size());
+    for (auto& vector : chunk.data) num_bytes_ += VectorBytes(vector, chunk.size());
   } catch (const std::exception& exception) {
     return StatusFromDuckDb(duckdb::ErrorData(exception));
   }

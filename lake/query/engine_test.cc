@@ -8,6 +8,7 @@
 
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
+#include <arrow/util/byte_size.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -82,6 +83,25 @@ TEST_F(EngineTest, StreamsAResultBatchByBatch) {
   EXPECT_EQ(rows, 1000000);
   EXPECT_GT(batches, 10);
   EXPECT_EQ(result->progress(), 100.0);
+}
+
+TEST_F(EngineTest, BatchesAreBoundedByBytesWhateverTheType) {
+  // 8 KB a row, 64 MB in all.
+  for (const char* value :
+       {"range(1000 + i % 2)", "(SELECT range(1000)::BIGINT[1000])",
+        "{'a': 1, 'b': repeat('x', 8000)}", "map([1], [repeat('x', 8000 + i % 2)])",
+        "[[repeat('x', 4000 + i % 2), repeat('y', 4000)]]", "repeat('x', 8000 + i % 2)"}) {
+    const std::string sql = fmt::format("SELECT {} AS v FROM range(8000) r(i)", value);
+    auto statement = sql_->session()->Prepare(context_, sql).ValueOrDie();
+    auto result = statement->Execute(context_, {}).ValueOrDie();
+    int64_t rows = 0;
+    while (auto batch = result->Next().ValueOrDie()) {
+      rows += batch->num_rows();
+      // What is full, and one of DuckDB's chunks.
+      EXPECT_LT(arrow::util::TotalBufferSize(*batch), 40 << 20) << value;
+    }
+    EXPECT_EQ(rows, 8000) << value;
+  }
 }
 
 TEST_F(EngineTest, DroppedResultLeavesTheSessionUsable) {
