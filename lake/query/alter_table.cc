@@ -99,7 +99,9 @@ void Alteration::Commit(const commit::ChangeMaker& make) {
 
 void Alteration::Alter(table::ColumnAlteration alteration) {
   Commit([&](const Context& context, const Input& input) {
-    return table::AlterColumns(context, input.dataset, {alteration}, input.check);
+    return table::AlterColumns(
+        context, input.dataset, {alteration},
+        {.check = input.check, .max_buffered_bytes = input.max_buffered_bytes});
   });
 }
 

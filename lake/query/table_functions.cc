@@ -93,12 +93,16 @@ Result<std::vector<Row>> Transactions(const Context& context, const OpenTable& t
   ARROW_ASSIGN_OR_RAISE(auto versions, table->dataset->Versions(context));
   std::vector<Row> rows;
   for (const table::VersionInfo& version : versions) {
-    ARROW_ASSIGN_OR_RAISE(
-        auto report,
-        table::DescribeDataset(context, table->dataset->store().get(), version.version));
+    Result<table::ManifestReport> report = table::DescribeVersion(
+        context, table->dataset->store().get(), version.version, table->dataset->naming());
+    if (!report.ok()) {
+      // A clean-up took it since the versions were listed.
+      if (CodeOf(report.status()) == ErrorCode::kNotFound) continue;
+      return report.status();
+    }
     Row row = {Count(version.version), InstantValue(version.timestamp_nanos)};
-    if (report.manifest.transaction) {
-      const table::TransactionReport& transaction = *report.manifest.transaction;
+    if (report->transaction) {
+      const table::TransactionReport& transaction = *report->transaction;
       duckdb::vector<Value> keys;
       duckdb::vector<Value> values;
       for (const auto& [key, value] : transaction.properties) {

@@ -130,10 +130,10 @@ class ExpressionSource {
 
 Result<PreparedChange> AddColumns(const Context& context, const Dataset& dataset,
                                   const arrow::Schema& columns, const ColumnSource& source,
-                                  const RowCheck& check, bool in_order) {
+                                  const ColumnWriteOptions& options, bool in_order) {
   ARROW_ASSIGN_OR_RAISE(format::Schema fields, NewFields(dataset.manifest(), columns));
   ARROW_ASSIGN_OR_RAISE(ColumnFiles files,
-                        WriteColumnFiles(context, dataset, fields, source, check, in_order));
+                        WriteColumnFiles(context, dataset, fields, source, options, in_order));
   MergeOperation merge;
   merge.fragments = WithFiles(dataset.manifest(), files.files);
   merge.schema = dataset.manifest().schema();
@@ -221,25 +221,26 @@ Result<PreparedChange> AddNullColumns(const Context& context,
 Result<PreparedChange> AddComputedColumns(const Context& context,
                                           std::shared_ptr<const Dataset> dataset,
                                           const std::vector<ComputedColumn>& columns,
-                                          const RowCheck& check) {
+                                          const ColumnWriteOptions& options) {
   ARROW_ASSIGN_OR_RAISE(ExpressionSource source, ExpressionSource::Make(*dataset));
   for (const ComputedColumn& column : columns) {
     ARROW_RETURN_NOT_OK(source.Add(column.name, column.expression, column.type, true));
   }
   ARROW_RETURN_NOT_OK(source.Bind());
-  return AddColumns(context, *dataset, *source.schema(), source.Source(context), check,
+  return AddColumns(context, *dataset, *source.schema(), source.Source(context), options,
                     /*in_order=*/false);
 }
 
 Result<PreparedChange> AddColumnsFrom(const Context& context,
                                       std::shared_ptr<const Dataset> dataset,
-                                      arrow::RecordBatchReader* rows, const RowCheck& check) {
+                                      arrow::RecordBatchReader* rows,
+                                      const ColumnWriteOptions& options) {
   RowCursor cursor(context, rows);
   auto next = [&](const Fragment&, const format::RowSelection& selection) {
     return cursor.Next(selection.num_rows());
   };
   ARROW_ASSIGN_OR_RAISE(PreparedChange change, AddColumns(context, *dataset, *rows->schema(), next,
-                                                          check, /*in_order=*/true));
+                                                          options, /*in_order=*/true));
   Status end = cursor.CheckEnd();
   if (!end.ok()) {
     (void)RemoveUncommitted(context, dataset->store().get(), change.transaction.new_objects);
@@ -265,7 +266,7 @@ Result<PreparedChange> DropColumns(const Context& context, std::shared_ptr<const
 
 Result<PreparedChange> AlterColumns(const Context& context, std::shared_ptr<const Dataset> dataset,
                                     const std::vector<ColumnAlteration>& alterations,
-                                    const RowCheck& check) {
+                                    const ColumnWriteOptions& options) {
   format::Schema schema = dataset->manifest().schema();
   ARROW_ASSIGN_OR_RAISE(ExpressionSource source, ExpressionSource::Make(*dataset));
   std::vector<size_t> cast;
@@ -304,9 +305,9 @@ Result<PreparedChange> AlterColumns(const Context& context, std::shared_ptr<cons
   ARROW_ASSIGN_OR_RAISE(
       format::Schema written,
       format::SchemaFromArrow(*source.schema(), NextFieldId(dataset->manifest())));
-  ARROW_ASSIGN_OR_RAISE(ColumnFiles files,
-                        WriteColumnFiles(context, *dataset, written, source.Source(context), check,
-                                         /*in_order=*/false));
+  ARROW_ASSIGN_OR_RAISE(ColumnFiles files, WriteColumnFiles(context, *dataset, written,
+                                                            source.Source(context), options,
+                                                            /*in_order=*/false));
   for (size_t i = 0; i < cast.size(); ++i) {
     format::Field& field = schema.fields[cast[i]];
     written.fields[i].name = field.name;
@@ -322,7 +323,7 @@ Result<PreparedChange> AlterColumns(const Context& context, std::shared_ptr<cons
 
 Result<PreparedChange> ReplaceColumn(const Context& context, std::shared_ptr<const Dataset> dataset,
                                      const std::string& column, const cp::Expression& expression,
-                                     const RowCheck& check) {
+                                     const ColumnWriteOptions& options) {
   ARROW_ASSIGN_OR_RAISE(const format::Field* field,
                         FindColumn(dataset->manifest().schema(), column));
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Field> target, format::ToArrow(*field));
@@ -331,9 +332,9 @@ Result<PreparedChange> ReplaceColumn(const Context& context, std::shared_ptr<con
   ARROW_RETURN_NOT_OK(source.Bind());
   format::Schema written;
   written.fields.push_back(*field);
-  ARROW_ASSIGN_OR_RAISE(ColumnFiles files,
-                        WriteColumnFiles(context, *dataset, written, source.Source(context), check,
-                                         /*in_order=*/false));
+  ARROW_ASSIGN_OR_RAISE(ColumnFiles files, WriteColumnFiles(context, *dataset, written,
+                                                            source.Source(context), options,
+                                                            /*in_order=*/false));
   DataReplacementOperation replace;
   const std::vector<Fragment>& fragments = dataset->manifest().fragments();
   for (size_t i = 0; i < fragments.size(); ++i) {

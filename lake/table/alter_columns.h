@@ -9,6 +9,7 @@
 #include <arrow/compute/expression.h>
 
 #include "lake/base/context.h"
+#include "lake/table/column_files.h"
 #include "lake/table/dataset.h"
 #include "lake/table/row_change.h"
 
@@ -20,8 +21,7 @@ class RecordBatchReader;
 namespace lake::table {
 
 // Columns here are top-level ones. Each function gives a change for lake/commit to commit; errors
-// leave nothing behind. A check sees all values that are written. A name that is not there is
-// kNotFound, one that is taken kAlreadyExists.
+// leave nothing behind. A name that is not there is kNotFound, one that is taken kAlreadyExists.
 
 /// Adds columns that are null everywhere, without writing data. All must be nullable.
 Result<PreparedChange> AddNullColumns(const Context& context,
@@ -38,12 +38,13 @@ struct ComputedColumn {
 Result<PreparedChange> AddComputedColumns(const Context& context,
                                           std::shared_ptr<const Dataset> dataset,
                                           const std::vector<ComputedColumn>& columns,
-                                          const RowCheck& check = {});
+                                          const ColumnWriteOptions& options = {});
 
 /// Adds the columns of `rows`, which has as many rows as the table, in the order of a scan.
 Result<PreparedChange> AddColumnsFrom(const Context& context,
                                       std::shared_ptr<const Dataset> dataset,
-                                      arrow::RecordBatchReader* rows, const RowCheck& check = {});
+                                      arrow::RecordBatchReader* rows,
+                                      const ColumnWriteOptions& options = {});
 
 /// Drops columns without touching data. Indices on them go. One column must stay.
 Result<PreparedChange> DropColumns(const Context& context, std::shared_ptr<const Dataset> dataset,
@@ -60,13 +61,13 @@ struct ColumnAlteration {
 };
 Result<PreparedChange> AlterColumns(const Context& context, std::shared_ptr<const Dataset> dataset,
                                     const std::vector<ColumnAlteration>& alterations,
-                                    const RowCheck& check = {});
+                                    const ColumnWriteOptions& options = {});
 
 /// Writes a column again, under its field id: each fragment gets a file in place of what it had.
 /// Indices on it cover nothing any more.
 Result<PreparedChange> ReplaceColumn(const Context& context, std::shared_ptr<const Dataset> dataset,
                                      const std::string& column,
                                      const arrow::compute::Expression& expression,
-                                     const RowCheck& check = {});
+                                     const ColumnWriteOptions& options = {});
 
 }  // namespace lake::table

@@ -16,7 +16,7 @@ class RecordBatch;
 
 namespace lake::table {
 
-/// A name for a new data file that no other has.
+/// A name for a new data file, under `data/`, that no other has.
 std::string NewDataFileName(const Context& context);
 
 struct AppendWriterOptions {
@@ -49,8 +49,5 @@ class AppendWriter {
   /// Keys of all that it wrote: Transaction::new_objects.
   virtual const std::vector<std::string>& new_objects() const = 0;
 };
-
-/// A name for a new data file, under `data/`.
-std::string NewDataFileName(const Context& context);
 
 }  // namespace lake::table

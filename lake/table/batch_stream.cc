@@ -22,13 +22,14 @@ class StreamState : public std::enable_shared_from_this<StreamState> {
  public:
   StreamState(const Context& context, std::shared_ptr<Scanner> scanner, bool ordered, size_t window)
       : context_(context),
-        scanner_(std::move(scanner)),
         ordered_(ordered),
         window_(window),
-        num_morsels_(scanner_->num_morsels()) {}
+        num_morsels_(scanner->num_morsels()),
+        scanner_(std::move(scanner)) {}
 
   Result<std::shared_ptr<arrow::RecordBatch>> Next() LAKE_EXCLUDES(mutex_);
-  /// No morsel begins any more; returns when none is being read.
+  /// No morsel begins any more; returns when none is being read, and lets go of batches and
+  /// scanner: tasks that have not begun keep this object.
   void Stop() LAKE_EXCLUDES(mutex_);
 
  private:
@@ -48,7 +49,6 @@ class StreamState : public std::enable_shared_from_this<StreamState> {
   std::vector<Ready>::iterator FindNext() LAKE_REQUIRES(mutex_);
 
   const Context context_;
-  const std::shared_ptr<Scanner> scanner_;
   const bool ordered_;
   /// Morsels that may be begun and not handed out.
   const size_t window_;
@@ -56,6 +56,8 @@ class StreamState : public std::enable_shared_from_this<StreamState> {
 
   Mutex mutex_;
   CondVar changed_;
+  /// Null once stopped.
+  std::shared_ptr<Scanner> scanner_ LAKE_GUARDED_BY(mutex_);
   /// The next morsel to begin, and in order the next to hand out.
   size_t next_ LAKE_GUARDED_BY(mutex_) = 0;
   size_t handed_out_ LAKE_GUARDED_BY(mutex_) = 0;
@@ -71,8 +73,10 @@ void StreamState::ReadOne() {
   const size_t morsel = next_++;
   ++unfinished_;
   ++reading_;
+  // Stop waits for what is being read.
+  Scanner* const scanner = scanner_.get();
   mutex_.Unlock();
-  Result<std::shared_ptr<arrow::RecordBatch>> batch = scanner_->Read(context_, morsel);
+  Result<std::shared_ptr<arrow::RecordBatch>> batch = scanner->Read(context_, morsel);
   mutex_.Lock();
   --reading_;
   if (batch.ok()) {
@@ -91,11 +95,11 @@ void StreamState::RunTask() {
 
 void StreamState::StartTasks() {
   // The consumer is a thread, too, but it has something else to do.
-  const size_t threads = CpuThreadPool()->num_threads();
+  const size_t threads = ScanThreadPool()->num_threads();
   const size_t left = std::min(num_morsels_ - next_, window_ - std::min(window_, unfinished_));
   while (MayBegin() && tasks_ < std::min(threads, left)) {
     ++tasks_;
-    CpuThreadPool()->Submit([self = shared_from_this()] { self->RunTask(); });
+    ScanThreadPool()->Submit([self = shared_from_this()] { self->RunTask(); });
   }
 }
 
@@ -132,10 +136,13 @@ Result<std::shared_ptr<arrow::RecordBatch>> StreamState::Next() {
 }
 
 void StreamState::Stop() {
+  // Goes away behind the lock: it waits for its own tasks.
+  std::shared_ptr<Scanner> scanner;
   MutexLock lock(&mutex_);
   stopped_ = true;
   while (reading_ > 0) changed_.Wait(&mutex_);
   ready_.clear();
+  scanner = std::move(scanner_);
 }
 
 class BatchStreamImpl final : public BatchStream {
@@ -159,11 +166,17 @@ std::unique_ptr<BatchStream> BatchStream::Open(const Context& context,
     bytes =
         std::min(kMaxBufferedBytes, static_cast<uint64_t>(context.memory->limit() / kBudgetShare));
   }
-  const size_t threads = CpuThreadPool()->num_threads();
+  const size_t threads = ScanThreadPool()->num_threads();
   const size_t window =
       std::clamp<uint64_t>(bytes / std::max<uint64_t>(scanner->morsel_bytes(), 1), 1, 4 * threads);
   return std::make_unique<BatchStreamImpl>(
       std::make_shared<StreamState>(context, std::move(scanner), options.ordered, window));
+}
+
+size_t MorselsAtOnce(const Context& context, const Scanner& scanner) {
+  const auto bytes = static_cast<uint64_t>(context.memory->limit() / kBudgetShare);
+  return std::clamp<uint64_t>(bytes / std::max<uint64_t>(scanner.morsel_bytes(), 1), 1,
+                              ScanThreadPool()->num_threads() + 1);
 }
 
 Status ForEachBatch(const Context& context, Scanner* scanner,
@@ -172,8 +185,8 @@ Status ForEachBatch(const Context& context, Scanner* scanner,
   std::atomic<bool> failed{false};
   // One task for each thread, which takes morsels until there are none: fewer hand-overs than a
   // task for each morsel.
-  const size_t threads = std::min(scanner->num_morsels(), CpuThreadPool()->num_threads());
-  return ParallelFor(CpuThreadPool(), threads, [&](size_t) -> Status {
+  const size_t threads = std::min(scanner->num_morsels(), MorselsAtOnce(context, *scanner));
+  return ParallelFor(ScanThreadPool(), threads, [&](size_t) -> Status {
     auto read_all = [&]() -> Status {
       for (size_t morsel; (morsel = next.fetch_add(1)) < scanner->num_morsels();) {
         if (failed.load(std::memory_order_relaxed)) return Status::OK();

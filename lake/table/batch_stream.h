@@ -35,6 +35,10 @@ class BatchStream {
   virtual Result<std::shared_ptr<arrow::RecordBatch>> Next() = 0;
 };
 
+/// How many morsels to read side by side: one for each core and the calling thread, as far as an
+/// eighth of the memory budget holds their batches.
+size_t MorselsAtOnce(const Context& context, const Scanner& scanner);
+
 /// Hands every batch of a scan that has rows to `consume`, on all cores and the calling thread at
 /// once, in no order, each as soon as it is decoded. Ends at the first error, of the scan or of
 /// `consume`, which must be thread-safe. Holds one batch for each thread.

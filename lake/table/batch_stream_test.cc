@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
+#include <latch>
 #include <mutex>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include <arrow/record_batch.h>
 #include <gtest/gtest.h>
 
+#include "lake/base/thread_pool.h"
 #include "lake/storage/testing/recording_store.h"
 #include "lake/table/testing/table_fixture_internal.h"
 
@@ -55,6 +58,31 @@ TEST_F(BatchStreamTest, GivesAllRowsInAnyOrder) {
   std::vector<int64_t> ids = Drain(stream.get());
   std::sort(ids.begin(), ids.end());
   EXPECT_EQ(ids, Range(0, 20'000));
+}
+
+TEST_F(BatchStreamTest, TasksThatNeverBeganKeepNothing) {
+  Create(2000, 1000);
+  std::weak_ptr<Scanner> watched;
+  // No thread of the pool is free: the stream's tasks stay in its queue.
+  const size_t threads = ScanThreadPool()->num_threads();
+  auto begun = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(threads));
+  std::promise<void> release;
+  std::shared_future<void> released = release.get_future().share();
+  for (size_t i = 0; i < threads; ++i) {
+    ScanThreadPool()->Submit([begun, released] {
+      begun->count_down();
+      released.wait();
+    });
+  }
+  begun->wait();
+  {
+    std::shared_ptr<Scanner> scanner = ScanOf(100);
+    watched = scanner;
+    auto stream = BatchStream::Open(context(), std::move(scanner));
+    EXPECT_NE(stream->Next().ValueOrDie(), nullptr);
+  }
+  EXPECT_TRUE(watched.expired());
+  release.set_value();
 }
 
 TEST_F(BatchStreamTest, LeavesOutBatchesWithoutRows) {

@@ -9,13 +9,15 @@
 
 #include "lake/table/dataset_impl.h"
 #include "lake/table/live_rows.h"
+#include "lake/table/row_bytes.h"
 #include "lake/table/row_ids_of_fragment.h"
 
 namespace lake::table {
 
 namespace {
 
-constexpr uint64_t kPieceRows = 16 * 1024;
+constexpr uint64_t kMostPieceRows = 16 * 1024;
+constexpr uint64_t kMostPieceBytes = 32ull << 20;
 
 /// Changed rows by their address.
 struct ChangedRun {
@@ -73,25 +75,6 @@ struct Piece {
   format::RowSelection rows;
 };
 
-void AddPieces(ChangeKind kind, std::vector<ChangedRun> runs, std::vector<Piece>* pieces) {
-  std::sort(runs.begin(), runs.end(),
-            [](const ChangedRun& a, const ChangedRun& b) { return a.address < b.address; });
-  for (const ChangedRun& run : runs) {
-    uint64_t row = run.address & 0xffffffff;
-    uint64_t left = run.count;
-    while (left > 0) {
-      const bool fits = !pieces->empty() && pieces->back().kind == kind &&
-                        pieces->back().fragment_id == run.address >> 32 &&
-                        pieces->back().rows.num_rows() < kPieceRows;
-      if (!fits) pieces->push_back({kind, run.address >> 32, {}});
-      const uint64_t take = std::min(left, kPieceRows - pieces->back().rows.num_rows());
-      pieces->back().rows.Append(row, take);
-      row += take;
-      left -= take;
-    }
-  }
-}
-
 class ChangeFeedImpl final : public ChangeFeed {
  public:
   ChangeFeedImpl(std::shared_ptr<const DatasetImpl> before,
@@ -106,6 +89,13 @@ class ChangeFeedImpl final : public ChangeFeed {
   Result<std::shared_ptr<arrow::RecordBatch>> Read(const Context& context, size_t piece) override;
 
  private:
+  /// The version that holds the rows of a kind.
+  const DatasetImpl& Holder(ChangeKind kind) const {
+    return kind == ChangeKind::kDeleted ? *before_ : *after_;
+  }
+  Status AddPieces(const Context& context, ChangeKind kind, std::vector<ChangedRun> runs);
+  Result<uint64_t> PieceRows(const Context& context, ChangeKind kind, uint64_t fragment_id) const;
+
   const std::shared_ptr<const DatasetImpl> before_;
   const std::shared_ptr<const DatasetImpl> after_;
   std::shared_ptr<arrow::Schema> schema_;
@@ -113,7 +103,44 @@ class ChangeFeedImpl final : public ChangeFeed {
   std::vector<const format::Field*> fields_;
   std::vector<const format::Field*> old_fields_;
   std::vector<Piece> pieces_;
+  MemoryReservation memory_;
 };
+
+Result<uint64_t> ChangeFeedImpl::PieceRows(const Context& context, ChangeKind kind,
+                                           uint64_t fragment_id) const {
+  const DatasetImpl& dataset = Holder(kind);
+  ARROW_ASSIGN_OR_RAISE(const Fragment* fragment, dataset.FragmentById(fragment_id));
+  ARROW_ASSIGN_OR_RAISE(uint64_t physical_rows, dataset.source()->PhysicalRows(context, *fragment));
+  ARROW_ASSIGN_OR_RAISE(
+      const uint64_t row_bytes,
+      dataset.source()->RowBytes(context, *fragment, physical_rows, schema_->fields()));
+  return RowsPerRead(BytesPerRead(context, kMostPieceBytes), row_bytes, kMostPieceRows);
+}
+
+Status ChangeFeedImpl::AddPieces(const Context& context, ChangeKind kind,
+                                 std::vector<ChangedRun> runs) {
+  std::sort(runs.begin(), runs.end(),
+            [](const ChangedRun& a, const ChangedRun& b) { return a.address < b.address; });
+  std::optional<uint64_t> fragment_id;
+  uint64_t most_rows = 0;
+  for (const ChangedRun& run : runs) {
+    if (fragment_id != run.address >> 32) {
+      fragment_id = run.address >> 32;
+      ARROW_ASSIGN_OR_RAISE(most_rows, PieceRows(context, kind, *fragment_id));
+      pieces_.push_back({kind, *fragment_id, {}});
+    }
+    uint64_t row = run.address & 0xffffffff;
+    uint64_t left = run.count;
+    while (left > 0) {
+      if (pieces_.back().rows.num_rows() == most_rows) pieces_.push_back({kind, *fragment_id, {}});
+      const uint64_t take = std::min(left, most_rows - pieces_.back().rows.num_rows());
+      pieces_.back().rows.Append(row, take);
+      row += take;
+      left -= take;
+    }
+  }
+  return Status::OK();
+}
 
 Status ChangeFeedImpl::Plan(const Context& context,
                             const std::optional<std::vector<std::string>>& columns) {
@@ -148,10 +175,15 @@ Status ChangeFeedImpl::Plan(const Context& context,
   ARROW_ASSIGN_OR_RAISE(LiveRows before, LiveRows::Of(context, *before_));
   ARROW_ASSIGN_OR_RAISE(LiveRows after, LiveRows::Of(context, *after_));
   Changes changes = Compare(before.runs(), after.runs());
-  AddPieces(ChangeKind::kDeleted, std::move(changes.deleted), &pieces_);
-  AddPieces(ChangeKind::kUpdated, std::move(changes.updated), &pieces_);
-  AddPieces(ChangeKind::kInserted, std::move(changes.inserted), &pieces_);
-  return Status::OK();
+  // What is kept is a range for each.
+  const size_t num_runs = changes.inserted.size() + changes.updated.size() + changes.deleted.size();
+  ARROW_ASSIGN_OR_RAISE(
+      memory_, context.memory->Reserve(
+                   static_cast<int64_t>(num_runs * (sizeof(ChangedRun) + sizeof(format::RowRange))),
+                   "rows that differ between two versions"));
+  ARROW_RETURN_NOT_OK(AddPieces(context, ChangeKind::kDeleted, std::move(changes.deleted)));
+  ARROW_RETURN_NOT_OK(AddPieces(context, ChangeKind::kUpdated, std::move(changes.updated)));
+  return AddPieces(context, ChangeKind::kInserted, std::move(changes.inserted));
 }
 
 Result<std::shared_ptr<arrow::RecordBatch>> ChangeFeedImpl::Read(const Context& context,
@@ -159,7 +191,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> ChangeFeedImpl::Read(const Context& 
   ARROW_RETURN_NOT_OK(context.Check());
   const Piece& piece = pieces_[piece_index];
   const bool deleted = piece.kind == ChangeKind::kDeleted;
-  const DatasetImpl& dataset = deleted ? *before_ : *after_;
+  const DatasetImpl& dataset = Holder(piece.kind);
   ARROW_ASSIGN_OR_RAISE(const Fragment* fragment, dataset.FragmentById(piece.fragment_id));
   std::vector<const format::Field*> fields;
   for (const format::Field* field : deleted ? old_fields_ : fields_) {

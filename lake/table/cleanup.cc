@@ -19,7 +19,6 @@ namespace lake::table {
 
 namespace {
 
-constexpr uint64_t kMaxManifestSize = 4ull << 30;
 /// Manifests that are held in memory at once, to be put back if a tag came up meanwhile.
 constexpr size_t kManifestBatch = 32;
 constexpr size_t kDeleteBatch = 256;

@@ -15,6 +15,7 @@
 #include "lake/table/append_writer.h"
 #include "lake/table/dataset_impl.h"
 #include "lake/table/manifest_internal.h"
+#include "lake/table/row_bytes.h"
 
 namespace lake::table {
 
@@ -22,16 +23,6 @@ namespace {
 
 constexpr uint64_t kRangeBytes = 32ull << 20;
 constexpr uint64_t kMaxRangeRows = 128 * 1024;
-
-/// Rows of a range that hold about kRangeBytes, by what the fragment's files hold.
-uint64_t RangeRows(const Fragment& fragment, uint64_t physical_rows) {
-  uint64_t bytes = 0;
-  for (const DataFile& file : fragment.files) {
-    bytes += std::min<uint64_t>(file.size_bytes, uint64_t{1} << 50);
-  }
-  const uint64_t row_bytes = bytes / std::max<uint64_t>(physical_rows, 1) + 1;
-  return std::clamp<uint64_t>(kRangeBytes / row_bytes, 1, kMaxRangeRows);
-}
 
 /// The values at the rows that are not deleted, and nulls at the others.
 Result<std::shared_ptr<arrow::Array>> Spread(const Context& context,
@@ -57,9 +48,16 @@ Result<std::shared_ptr<arrow::Array>> Spread(const Context& context,
 
 class ColumnFileWriter {
  public:
+  /// One of `threads` writers that are at work.
   ColumnFileWriter(const Context& context, const DatasetImpl& dataset, const format::Schema& schema,
-                   const ColumnSource& source, const RowCheck& check)
-      : context_(context), dataset_(dataset), schema_(schema), source_(source), check_(check) {
+                   const ColumnSource& source, const ColumnWriteOptions& options, size_t threads)
+      : context_(context),
+        dataset_(dataset),
+        schema_(schema),
+        source_(source),
+        check_(options.check),
+        range_bytes_(BytesPerRead(context, kRangeBytes, threads)),
+        buffer_bytes_(options.max_buffered_bytes / threads) {
     // Deleted rows are null in the file, whatever the table says of the column.
     file_schema_ = schema;
     for (format::Field& field : file_schema_.fields) field.nullable = true;
@@ -74,8 +72,14 @@ class ColumnFileWriter {
                           dataset_.source()->Deletions(context_, fragment));
     ARROW_ASSIGN_OR_RAISE(
         std::unique_ptr<format::FileWriter> writer,
-        format::FileWriter::Open(context_, dataset_.store(), "data/" + name, file_schema_));
-    const uint64_t step = RangeRows(fragment, physical_rows);
+        format::FileWriter::Open(context_, dataset_.store(), "data/" + name, file_schema_,
+                                 {.max_buffered_bytes = buffer_bytes_}));
+    // What is read and what is written.
+    arrow::FieldVector fields = dataset_.arrow_schema()->fields();
+    fields.insert(fields.end(), arrow_schema->fields().begin(), arrow_schema->fields().end());
+    ARROW_ASSIGN_OR_RAISE(const uint64_t row_bytes,
+                          dataset_.source()->RowBytes(context_, fragment, physical_rows, fields));
+    const uint64_t step = RowsPerRead(range_bytes_, row_bytes, kMaxRangeRows);
     for (uint64_t start = 0; start < physical_rows; start += step) {
       ARROW_RETURN_NOT_OK(context_.Check());
       const uint64_t count = std::min(step, physical_rows - start);
@@ -126,6 +130,8 @@ class ColumnFileWriter {
   const format::Schema& schema_;
   const ColumnSource& source_;
   const RowCheck& check_;
+  const uint64_t range_bytes_;
+  const uint64_t buffer_bytes_;
   format::Schema file_schema_;
 };
 
@@ -133,7 +139,7 @@ class ColumnFileWriter {
 
 Result<ColumnFiles> WriteColumnFiles(const Context& context, const Dataset& dataset,
                                      const format::Schema& schema, const ColumnSource& source,
-                                     const RowCheck& check, bool in_order) {
+                                     const ColumnWriteOptions& options, bool in_order) {
   ARROW_RETURN_NOT_OK(InitializeArrowCompute());
   ARROW_RETURN_NOT_OK(CheckTakesRows(dataset.manifest(), dataset.store()->description()));
   const std::vector<Fragment>& fragments = dataset.manifest().fragments();
@@ -145,14 +151,16 @@ Result<ColumnFiles> WriteColumnFiles(const Context& context, const Dataset& data
     columns.new_objects.push_back("data/" + names.back());
   }
   // DatasetImpl is the only Dataset.
+  const size_t threads =
+      in_order ? 1 : std::clamp<size_t>(fragments.size(), 1, ScanThreadPool()->num_threads() + 1);
   const ColumnFileWriter writer(context, static_cast<const DatasetImpl&>(dataset), schema, source,
-                                check);
+                                options, threads);
   auto write = [&](size_t i) { return writer.Write(fragments[i], names[i], &columns.files[i]); };
   Status status;
   if (in_order) {
     for (size_t i = 0; i < fragments.size() && status.ok(); ++i) status = write(i);
   } else {
-    status = ParallelFor(CpuThreadPool(), fragments.size(), write);
+    status = ParallelFor(ScanThreadPool(), fragments.size(), write);
   }
   if (!status.ok()) {
     (void)RemoveUncommitted(context, dataset.store().get(), columns.new_objects);
@@ -161,14 +169,14 @@ Result<ColumnFiles> WriteColumnFiles(const Context& context, const Dataset& data
   return columns;
 }
 
-int32_t NextFieldId(const Manifest& manifest) {
+int64_t NextFieldId(const Manifest& manifest) {
   int32_t last = manifest.schema().MaxFieldId();
   for (const Fragment& fragment : manifest.fragments()) {
     for (const DataFile& file : fragment.files) {
       for (int32_t id : file.field_ids) last = std::max(last, id);
     }
   }
-  return last + 1;
+  return int64_t{last} + 1;
 }
 
 }  // namespace lake::table

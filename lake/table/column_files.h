@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +12,14 @@
 #include "lake/table/row_change.h"
 
 namespace lake::table {
+
+/// How columns are written.
+struct ColumnWriteOptions {
+  /// Sees all values that are written.
+  RowCheck check;
+  /// Bound on the bytes of pages that all files together hold before they are written.
+  uint64_t max_buffered_bytes = 256ull << 20;
+};
 
 /// Gives the values of the columns to write (fields of the written schema, in order) for `rows` of
 /// a fragment: rows that are not deleted, in their order.
@@ -26,13 +35,14 @@ struct ColumnFiles {
 
 /// Writes a file with the columns of `schema` (ids assigned) for every fragment. Deleted rows get
 /// nulls. With `in_order` the source is called for one row range after the other in the order of a
-/// scan, else from several threads. `check` sees the values. kInvalidArgument for a null in a field
-/// that may hold none. After an error, nothing is left behind.
+/// scan, else from several threads. kInvalidArgument for a null in a field that may hold none.
+/// After an error, nothing is left behind.
 Result<ColumnFiles> WriteColumnFiles(const Context& context, const Dataset& dataset,
                                      const format::Schema& schema, const ColumnSource& source,
-                                     const RowCheck& check, bool in_order);
+                                     const ColumnWriteOptions& options, bool in_order);
 
-/// The first field id that no field and no data file of the version has.
-int32_t NextFieldId(const Manifest& manifest);
+/// The first field id that no field and no data file of the version has. 2^31 if there is none
+/// left.
+int64_t NextFieldId(const Manifest& manifest);
 
 }  // namespace lake::table

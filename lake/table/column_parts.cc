@@ -8,6 +8,7 @@
 #include <arrow/array/data.h>
 #include <arrow/array/util.h>
 #include <arrow/type.h>
+#include <arrow/util/bitmap_ops.h>
 
 namespace lake::table {
 namespace {
@@ -38,7 +39,8 @@ std::vector<ColumnPart> PartsOfChild(const format::Field& field, size_t child,
 }  // namespace
 
 Result<std::shared_ptr<arrow::Array>> JoinParts(const format::Field& field,
-                                                const std::vector<ColumnPart>& parts) {
+                                                const std::vector<ColumnPart>& parts,
+                                                arrow::MemoryPool* pool) {
   std::vector<ColumnPart> holding;
   for (const ColumnPart& part : parts) {
     if (HoldsAny(part)) holding.push_back(part);
@@ -55,12 +57,18 @@ Result<std::shared_ptr<arrow::Array>> JoinParts(const format::Field& field,
   std::vector<std::shared_ptr<arrow::ArrayData>> children;
   for (size_t i = 0; i < field.children.size(); ++i) {
     ARROW_ASSIGN_OR_RAISE(const auto child,
-                          JoinParts(field.children[i], PartsOfChild(field, i, holding)));
+                          JoinParts(field.children[i], PartsOfChild(field, i, holding), pool));
     children.push_back(child->data());
   }
+  // The children begin where the rows do, and so must the validity.
+  std::shared_ptr<arrow::Buffer> validity = first->null_bitmap();
+  if (validity != nullptr && first->offset() != 0) {
+    ARROW_ASSIGN_OR_RAISE(validity, arrow::internal::CopyBitmap(pool, validity->data(),
+                                                                first->offset(), first->length()));
+  }
   return arrow::MakeArray(arrow::ArrayData::Make(first->type(), first->length(),
-                                                 {first->data()->buffers[0]}, std::move(children),
-                                                 first->data()->null_count));
+                                                 {std::move(validity)}, std::move(children),
+                                                 first->null_count()));
 }
 
 }  // namespace lake::table

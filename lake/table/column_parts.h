@@ -9,7 +9,8 @@
 
 namespace arrow {
 class Array;
-}
+class MemoryPool;
+}  // namespace arrow
 
 namespace lake::table {
 
@@ -25,7 +26,9 @@ struct ColumnPart {
 /// The column that `parts` make together: each struct field from the file that holds it. A struct
 /// is null where the first part that holds any of it says so. kUnsupported where the items of one
 /// list lie in several files. REQUIRES: not empty; all arrays have the same length.
+/// `pool` is for what has to be copied.
 Result<std::shared_ptr<arrow::Array>> JoinParts(const format::Field& field,
-                                                const std::vector<ColumnPart>& parts);
+                                                const std::vector<ColumnPart>& parts,
+                                                arrow::MemoryPool* pool);
 
 }  // namespace lake::table

@@ -45,17 +45,37 @@ TEST(ColumnPartsTest, EachFieldComesFromTheFileThatHoldsIt) {
        {std::tuple{format::kFileVersion22, std::vector{0, 1, -1}, std::vector{-1, -1, 0}},
         std::tuple{format::kFileVersion20, std::vector{0, 1, 2, 3, -1},
                    std::vector{0, -1, 1, -1, 2}}}) {
-    const auto joined = JoinParts(Point(), {{first, a, version}, {second, b, version}});
+    const auto joined = JoinParts(Point(), {{first, a, version}, {second, b, version}},
+                                  arrow::default_memory_pool());
     ASSERT_TRUE(joined.ok()) << joined.status();
     ASSERT_TRUE((*joined)->ValidateFull().ok());
     EXPECT_TRUE((*joined)->Equals(*expected)) << (*joined)->ToString();
   }
 }
 
+TEST(ColumnPartsTest, PartsMayBeSlices) {
+  const auto first =
+      Rows(R"([null, {"a": 1, "inner": {"b": 2}}, null, {"a": 3, "inner": null}])")->Slice(1);
+  const auto second =
+      Rows(R"([{}, {}, {"inner": {"c": "x"}}, {"inner": {"c": "y"}}, {"inner": {"c": "z"}}])")
+          ->Slice(2);
+  const auto joined = JoinParts(
+      Point(),
+      {{first, {0, 1, -1}, format::kFileVersion22}, {second, {-1, -1, 0}, format::kFileVersion22}},
+      arrow::default_memory_pool());
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  ASSERT_TRUE((*joined)->ValidateFull().ok());
+  EXPECT_TRUE((*joined)->Equals(
+      *Rows(R"([{"a": 1, "inner": {"b": 2, "c": "x"}}, null, {"a": 3, "inner": null}])")))
+      << (*joined)->ToString();
+}
+
 TEST(ColumnPartsTest, OnePartIsTheColumn) {
   const auto rows = Rows(R"([{"a": 1}])");
-  const auto joined = JoinParts(Point(), {{rows, {-1, -1, -1}, format::kFileVersion22},
-                                          {rows, {3, -1, -1}, format::kFileVersion22}});
+  const auto joined = JoinParts(
+      Point(),
+      {{rows, {-1, -1, -1}, format::kFileVersion22}, {rows, {3, -1, -1}, format::kFileVersion22}},
+      arrow::default_memory_pool());
   EXPECT_EQ(joined.ValueOrDie(), rows);
 }
 
@@ -65,8 +85,10 @@ TEST(ColumnPartsTest, ItemsOfOneListInSeveralFilesAreRefusedByName) {
   const auto rows =
       arrow::json::ArrayFromJSONString(arrow::list(Rows("[]")->type()), R"([[{"a": 1}]])")
           .ValueOrDie();
-  const auto joined = JoinParts(list, {{rows, {0, -1, -1}, format::kFileVersion22},
-                                       {rows, {-1, 0, -1}, format::kFileVersion22}});
+  const auto joined = JoinParts(
+      list,
+      {{rows, {0, -1, -1}, format::kFileVersion22}, {rows, {-1, 0, -1}, format::kFileVersion22}},
+      arrow::default_memory_pool());
   ASSERT_FALSE(joined.ok());
   EXPECT_EQ(CodeOf(joined.status()), ErrorCode::kUnsupported);
   EXPECT_NE(ErrorText(joined.status()).find("points"), std::string::npos);

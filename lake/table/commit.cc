@@ -7,6 +7,7 @@
 #include <arrow/buffer.h>
 
 #include "lake/base/crash_point.h"
+#include "lake/base/retry_pause.h"
 #include "lake/table/commit_queue_internal.h"
 #include "lake/table/conflict_internal.h"
 #include "lake/table/dataset_impl.h"
@@ -21,12 +22,9 @@ namespace lake::table {
 namespace {
 
 constexpr char kHintKey[] = "_versions/latest_version_hint.json";
-constexpr uint64_t kMaxManifestSize = 4ull << 30;
 // How long an unclear put is sent again, where the caller sets no nearer deadline.
 constexpr int64_t kResolveNanos = 30'000'000'000;
 constexpr int kMaxReadBacks = 3;
-constexpr int64_t kFirstPauseNanos = 2'000'000;
-constexpr int64_t kLongestPauseNanos = 500'000'000;
 
 /// One commit: DESIGN "Commit", steps 1 to 7, attempt by attempt.
 class Committer {
@@ -84,7 +82,6 @@ class Committer {
   Status Unknown(uint64_t version, const Status& reason) const;
   /// The context for what must be settled even if the caller gave up.
   Context Settling() const;
-  void Pause(int round) const;
   void RemoveFiles();
 
   const Context& context_;
@@ -168,7 +165,7 @@ Result<CommitResult> Committer::RunAttempts() {
       return RetryableError(ErrorCode::kConflict, "commit lost against others {} times: {}",
                             lost_attempts_, store_->description());
     }
-    Pause(lost_attempts_);
+    PauseBeforeRetry(context_, lost_attempts_);
   }
 }
 
@@ -190,6 +187,10 @@ Result<std::optional<CommitResult>> Committer::Attempt() {
     rebased_.operation = transaction_.operation;
     ARROW_RETURN_NOT_OK(CheckAuthority());
   } else {
+    if (versions.newest() == kLastVersion) {
+      return Error(ErrorCode::kUnsupported, "table has used up its version numbers: {}: {}",
+                   store_->description(), kLastVersion);
+    }
     version = versions.newest() + 1;
     Result<std::shared_ptr<const Manifest>> newest =
         ReadManifest(context_, store_.get(), versions.newest(), versions.naming);
@@ -239,10 +240,19 @@ Result<std::optional<CommitResult>> Committer::Search(const VersionList& version
   if (creates_ && !versions.Contains(first_version_) && !put_may_exist_) return std::nullopt;
   const uint64_t last = creates_ ? first_version_ : versions.newest();
   const uint64_t first = creates_ ? first_version_ : searched_through_ + 1;
-  for (uint64_t version = first; version <= last; ++version) {
+  // By what was listed, not by number: a foreign one may be as high as it likes.
+  auto next = std::lower_bound(versions.versions.begin(), versions.versions.end(), first);
+  for (uint64_t expected = first; expected <= last; ++next) {
+    const uint64_t version = next == versions.versions.end() ? last + 1 : *next;
+    if (version != expected && unreadable_.ok()) {
+      unreadable_ = Error(ErrorCode::kNotFound, "version was removed: {}: version {}",
+                          store_->description(), expected);
+    }
+    if (version > last) break;
     ARROW_ASSIGN_OR_RAISE(std::optional<CommitResult> found, Examine(versions, version));
     if (found) return found;
     if (unreadable_.ok()) searched_through_ = version;
+    expected = version + 1;
   }
   if (!unreadable_.ok()) return SearchFailed(unreadable_);
   put_may_exist_ = false;
@@ -253,10 +263,7 @@ Result<std::optional<CommitResult>> Committer::Search(const VersionList& version
 Result<std::optional<CommitResult>> Committer::Examine(const VersionList& versions,
                                                        uint64_t version) {
   Result<std::shared_ptr<const Manifest>> manifest =
-      versions.Contains(version)
-          ? ReadManifest(context_, store_.get(), version, versions.naming)
-          : Error(ErrorCode::kNotFound, "version was removed: {}: version {}",
-                  store_->description(), version);
+      ReadManifest(context_, store_.get(), version, versions.naming);
   Result<pb::Transaction> theirs = manifest.ok()
                                        ? ReadTransaction(context_, store_.get(), FileOf(**manifest))
                                        : Result<pb::Transaction>(manifest.status());
@@ -380,8 +387,11 @@ Status Committer::Rebase(const VersionList& versions, const Manifest& newest) {
 
 Result<std::string> Committer::Build(const VersionList& versions) {
   const pb::Transaction message = TransactionToMessage(transaction_, rebased_.operation);
-  if (!message.SerializeToString(&transaction_bytes_)) {
-    return Error(ErrorCode::kUnsupported, "transaction is larger than 2 GiB");
+  // A larger one could not be read by those who have to judge it.
+  if (message.ByteSizeLong() > kMaxTransactionSize ||
+      !message.SerializeToString(&transaction_bytes_)) {
+    return Error(ErrorCode::kUnsupported, "transaction is larger than 1 GiB: {} bytes",
+                 message.ByteSizeLong());
   }
   std::shared_ptr<const Manifest> restored;
   if (const auto* restore = std::get_if<RestoreOperation>(&rebased_.operation)) {
@@ -477,7 +487,7 @@ Result<bool> Committer::Publish(storage::StagedObject* staged, const std::string
     if (!running.ok() || context_.clock->MonotonicNanos() >= deadline) {
       return Unknown(version, published);
     }
-    Pause(round);
+    PauseBeforeRetry(context_, round);
   }
 }
 
@@ -514,12 +524,6 @@ Context Committer::Settling() const {
   context.cancel = CancelToken();
   context.deadline = context_.clock->MonotonicNanos() + kResolveNanos;
   return context;
-}
-
-void Committer::Pause(int round) const {
-  const int64_t longest = std::min(kLongestPauseNanos, kFirstPauseNanos << std::min(round, 20));
-  context_.clock->SleepFor(
-      std::chrono::nanoseconds(context_.random->NextBelow(static_cast<uint64_t>(longest))));
 }
 
 void Committer::RemoveFiles() {

@@ -313,6 +313,26 @@ TEST_F(CommitTest, AMissingVersionInBetweenIsNotDoneAndRetryable) {
   EXPECT_TRUE(AppendOne(3).ok());
 }
 
+TEST_F(CommitTest, NumbersOfVersionsMayBeFarApart) {
+  CreateTable({NewFragment()});
+  constexpr uint64_t kFar = 1ull << 62;
+  ASSERT_EQ(Foreign([](pb::Manifest* m, pb::Transaction*) { m->set_version(kFar); }), kFar);
+  Status refused = AppendOne(1).status();
+  EXPECT_EQ(CodeOf(refused), ErrorCode::kConflict);
+  EXPECT_TRUE(IsRetryable(refused));
+  EXPECT_EQ(AppendOne(kFar).ValueOrDie().version, kFar + 1);
+}
+
+TEST_F(CommitTest, NoVersionGoesOnTopOfTheLastNumber) {
+  CreateTable({NewFragment()});
+  Foreign([](pb::Manifest* m, pb::Transaction*) { m->set_version(kLastVersion); });
+  Transaction append = MakeAppend(context(), kLastVersion, {NewFragment()});
+  Status refused = Run(append).status();
+  EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported) << refused;
+  EXPECT_EQ(Newest()->version(), kLastVersion);
+  EXPECT_FALSE(Exists(DataFileKeys(FragmentsOf(append))[0])) << "its files are left over";
+}
+
 TEST_F(CommitTest, AnUnreadableTransactionInBetweenIsNotDoneAndRetryable) {
   CreateTable({NewFragment()});
   const uint64_t version = Foreign([](pb::Manifest* m, pb::Transaction* t) {

@@ -14,6 +14,7 @@
 #include "lake/table/append_writer.h"
 #include "lake/table/fragment_source.h"
 #include "lake/table/page_copy_internal.h"
+#include "lake/table/row_bytes.h"
 #include "lake/table/row_id_sequence.h"
 
 namespace lake::table {
@@ -92,20 +93,18 @@ class Compactor {
 
 Status Compactor::PlanGroup(size_t index) {
   const CompactionGroup& group = plan_.groups[index];
-  const std::vector<Fragment>& all = dataset_.manifest().fragments();
   std::vector<Piece> living;
   uint64_t num_rows = 0;
   for (const Fragment& member : group.fragments) {
-    auto fragment = std::lower_bound(all.begin(), all.end(), member.id,
-                                     [](const Fragment& a, uint64_t id) { return a.id < id; });
-    if (fragment == all.end() || fragment->id != member.id) {
+    const Fragment* const fragment = FindFragment(dataset_.manifest(), member.id);
+    if (fragment == nullptr) {
       return Error(ErrorCode::kInvalidArgument,
                    "plan of a compaction is for another version: fragment {}", member.id);
     }
     ARROW_ASSIGN_OR_RAISE(uint64_t physical_rows, source_->PhysicalRows(context_, *fragment));
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const DeletionVector> deletions,
                           source_->Deletions(context_, *fragment));
-    living.push_back({&*fragment, deletions->Survivors(0, physical_rows)});
+    living.push_back({fragment, deletions->Survivors(0, physical_rows)});
     num_rows += living.back().rows.num_rows();
   }
   const uint64_t num_outputs = NumOutputs(num_rows, options_.target_rows);
@@ -150,7 +149,7 @@ void Compactor::ShareMemory() {
   const uint64_t limit = static_cast<uint64_t>(std::max<int64_t>(0, context_.memory->limit()));
   // A reader holds a batch decoded and the bytes it came from, a writer its pages twice.
   while (threads_ > 1 && limit / threads_ < 4 * (kMinReadBytes + kMinWriteBuffer)) --threads_;
-  read_bytes_ = std::clamp(limit / threads_ / 16, kMinReadBytes, kMaxReadBytes);
+  read_bytes_ = std::max(BytesPerRead(context_, kMaxReadBytes, threads_), kMinReadBytes);
   write_buffer_ = std::clamp(limit / threads_ / 8, kMinWriteBuffer, kMaxWriteBuffer);
 }
 
@@ -162,6 +161,13 @@ void Compactor::Report(uint64_t rows) {
 
 Status Compactor::WritePiece(const Piece& piece, AppendWriter* writer, uint64_t* read_rows) {
   const format::RowSelection& rows = piece.rows;
+  ARROW_ASSIGN_OR_RAISE(const uint64_t physical_rows,
+                        source_->PhysicalRows(context_, *piece.fragment));
+  ARROW_ASSIGN_OR_RAISE(const uint64_t row_bytes,
+                        source_->RowBytes(context_, *piece.fragment, physical_rows,
+                                          dataset_.arrow_schema()->fields()));
+  // What the rows before it were like says nothing of this fragment's.
+  *read_rows = RowsPerRead(read_bytes_, row_bytes, *read_rows);
   const uint64_t end = rows.ranges().back().end();
   uint64_t start = rows.ranges().front().start;
   while (start < end) {

@@ -194,23 +194,11 @@ void AssignFragmentIds(uint64_t first_id, std::vector<CompactedGroup>* groups) {
 }
 
 bool IsCurrent(const RewriteGroup& group, const Manifest& newest) {
-  auto same_file = [](const DataFile& a, const DataFile& b) {
-    return a.path == b.path && a.field_ids == b.field_ids && a.base_id == b.base_id;
-  };
-  return std::all_of(
-      group.old_fragments.begin(), group.old_fragments.end(), [&](const Fragment& old) {
-        auto now = std::lower_bound(newest.fragments().begin(), newest.fragments().end(), old.id,
-                                    [](const Fragment& a, uint64_t id) { return a.id < id; });
-        if (now == newest.fragments().end() || now->id != old.id) return false;
-        if (now->deletion_file.has_value() != old.deletion_file.has_value()) return false;
-        if (old.deletion_file &&
-            (now->deletion_file->id != old.deletion_file->id ||
-             now->deletion_file->read_version != old.deletion_file->read_version)) {
-          return false;
-        }
-        return std::equal(now->files.begin(), now->files.end(), old.files.begin(), old.files.end(),
-                          same_file);
-      });
+  return std::all_of(group.old_fragments.begin(), group.old_fragments.end(),
+                     [&](const Fragment& old) {
+                       const Fragment* const now = FindFragment(newest, old.id);
+                       return now != nullptr && SameFiles(*now, old) && SameDeletions(*now, old);
+                     });
 }
 
 }  // namespace lake::table

@@ -209,8 +209,35 @@ TEST_F(CompactionTest, AGroupThatOthersChangedIsNotCurrent) {
   EXPECT_FALSE(IsCurrent(group, Open()->manifest()));
   group.old_fragments = Open()->manifest().fragments();
   EXPECT_TRUE(IsCurrent(group, Open()->manifest()));
+  group.old_fragments[1].deletion_file->base_id = 4;
+  EXPECT_FALSE(IsCurrent(group, Open()->manifest())) << "the same name in another folder";
+  group.old_fragments = Open()->manifest().fragments();
   group.old_fragments[0].id = 77;
   EXPECT_FALSE(IsCurrent(group, Open()->manifest()));
+}
+
+TEST_F(CompactionTest, AFragmentIsReplacedOnceAndByNewIds) {
+  Create(30, 10);
+  const std::vector<Fragment> old = Open()->manifest().fragments();
+  ASSERT_TRUE(
+      Commit(context(), store_, NewTransaction(context(), 1, ReserveFragmentsOperation{2}), {})
+          .ok());
+  auto commit = [&](size_t first, size_t second, uint64_t first_id, uint64_t second_id) {
+    RewriteOperation rewrite;
+    for (const auto& [place, id] : {std::pair{first, first_id}, std::pair{second, second_id}}) {
+      Fragment fragment = old[place];
+      fragment.id = id;
+      rewrite.groups.push_back({{old[place]}, {std::move(fragment)}});
+    }
+    return Commit(context(), store_, NewTransaction(context(), 2, std::move(rewrite)), {}).status();
+  };
+  EXPECT_EQ(CodeOf(commit(0, 0, 3, 4)), ErrorCode::kInvalidArgument) << "rows would be there twice";
+  EXPECT_EQ(CodeOf(commit(0, 1, 3, 3)), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(CodeOf(commit(0, 1, 3, 2)), ErrorCode::kInvalidArgument) << "taken";
+  EXPECT_EQ(CodeOf(commit(0, 1, 3, 0)), ErrorCode::kInvalidArgument) << "was taken";
+  EXPECT_EQ(CodeOf(commit(0, 1, 3, 5)), ErrorCode::kInvalidArgument) << "not reserved";
+  EXPECT_TRUE(commit(0, 1, 3, 4).ok());
+  EXPECT_EQ(ScanIds({}).size(), 30u);
 }
 
 TEST_F(CompactionTest, NoFaultLosesOrDoublesARow) {

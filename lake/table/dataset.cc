@@ -139,14 +139,12 @@ Result<std::vector<VersionInfo>> DatasetImpl::Versions(const Context& context) c
 }
 
 Result<const Fragment*> DatasetImpl::FragmentById(uint64_t id) const {
-  const std::vector<Fragment>& fragments = manifest_->fragments();
-  auto found = std::lower_bound(fragments.begin(), fragments.end(), id,
-                                [](const Fragment& f, uint64_t id) { return f.id < id; });
-  if (found == fragments.end() || found->id != id) {
+  const Fragment* fragment = FindFragment(*manifest_, id);
+  if (fragment == nullptr) {
     return Error(ErrorCode::kNotFound, "row address names no fragment of the version: fragment {}",
                  id);
   }
-  return &*found;
+  return fragment;
 }
 
 Result<const format::Field*> FindColumn(const format::Schema& schema, const std::string& name) {

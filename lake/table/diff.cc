@@ -77,13 +77,6 @@ std::vector<ValueChange> Compare(const std::map<std::string, std::string>& befor
   return changes;
 }
 
-bool SameFiles(const Fragment& a, const Fragment& b) {
-  return std::equal(a.files.begin(), a.files.end(), b.files.begin(), b.files.end(),
-                    [](const DataFile& x, const DataFile& y) {
-                      return x.path == y.path && x.field_ids == y.field_ids;
-                    });
-}
-
 void CompareFragments(const Manifest& from, const Manifest& to, VersionDiff* diff) {
   std::map<uint64_t, const Fragment*> before;
   for (const Fragment& fragment : from.fragments()) before[fragment.id] = &fragment;

@@ -1,6 +1,7 @@
 #include "lake/table/fragment_source.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include <arrow/array/array_base.h>
@@ -9,9 +10,11 @@
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
+#include "lake/base/checked.h"
 #include "lake/table/column_parts.h"
 #include "lake/table/deletion_file.h"
 #include "lake/table/manifest_internal.h"
+#include "lake/table/row_bytes.h"
 #include "lake/table/table_cache.h"
 
 namespace lake::table {
@@ -28,6 +31,8 @@ Result<std::vector<FileColumns>> FindColumns(const Fragment& fragment) {
   std::vector<FileColumns> result(fragment.files.size());
   for (size_t i = 0; i < fragment.files.size(); ++i) {
     const DataFile& file = fragment.files[i];
+    // Else the columns of a file that lists none would be taken for missing ones, which are null.
+    ARROW_RETURN_NOT_OK(format::CheckReadable(file.version, DataFileKey(file)));
     for (size_t j = 0; j < file.column_indices.size(); ++j) {
       const int32_t id = file.field_ids[j];
       if (id < 0 || file.column_indices[j] < 0) continue;
@@ -139,8 +144,9 @@ Result<std::shared_ptr<format::FileReader>> FragmentSource::Open(const Context& 
 bool FragmentSource::HasField(const Fragment& fragment, const format::Field& field) {
   for (const int32_t id : format::Schema::LeafIds(field)) {
     for (const DataFile& file : fragment.files) {
+      const bool is_numbered = !file.column_indices.empty();
       for (size_t i = 0; i < file.field_ids.size(); ++i) {
-        if (file.field_ids[i] == id && file.column_indices[i] >= 0) return true;
+        if (file.field_ids[i] == id && (!is_numbered || file.column_indices[i] >= 0)) return true;
       }
     }
   }
@@ -152,6 +158,23 @@ Result<uint64_t> FragmentSource::PhysicalRows(const Context& context, const Frag
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<format::FileReader> reader,
                         Open(context, fragment.files.front()));
   return reader->num_rows();
+}
+
+Result<uint64_t> FragmentSource::RowBytes(const Context& context, const Fragment& fragment,
+                                          uint64_t physical_rows,
+                                          const arrow::FieldVector& fields) {
+  if (!HasVariableWidth(fields)) return table::RowBytes(fields, 0, physical_rows);
+  uint64_t bytes = 0;
+  for (const DataFile& file : fragment.files) {
+    uint64_t size = file.size_bytes;
+    // Old writers do not say it. A file that is not read is refused where it would be.
+    if (size == 0 && format::CheckReadable(file.version, file.path).ok()) {
+      ARROW_ASSIGN_OR_RAISE(std::shared_ptr<format::FileReader> reader, Open(context, file));
+      size = reader->file_size();
+    }
+    bytes = CheckedAdd(bytes, size).value_or(std::numeric_limits<uint64_t>::max());
+  }
+  return table::RowBytes(fields, bytes, physical_rows);
 }
 
 Result<std::shared_ptr<const DeletionVector>> FragmentSource::Deletions(const Context& context,
@@ -241,7 +264,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> FetchedFragment::Decode(const Contex
       ARROW_ASSIGN_OR_RAISE(arrays[i],
                             arrow::MakeArrayOfNull(field->type(), num_rows, context.pool()));
     } else {
-      ARROW_ASSIGN_OR_RAISE(arrays[i], JoinParts(*fields_[i], columns[i]));
+      ARROW_ASSIGN_OR_RAISE(arrays[i], JoinParts(*fields_[i], columns[i], context.pool()));
     }
     // Only a dictionary is of another type than its field.
     if (arrays[i]->type_id() == arrow::Type::DICTIONARY) field = field->WithType(arrays[i]->type());

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <arrow/type_fwd.h>
+
 #include "lake/base/context.h"
 #include "lake/base/mutex.h"
 #include "lake/format/file_reader.h"
@@ -17,10 +19,6 @@
 #include "lake/table/base_stores.h"
 #include "lake/table/deletion_vector.h"
 #include "lake/table/manifest.h"
-
-namespace arrow {
-class RecordBatch;
-}
 
 namespace lake::table {
 
@@ -65,6 +63,12 @@ class FragmentSource {
   /// Rows of a fragment, deleted ones included. From the manifest, or from a file where it is
   /// silent.
   Result<uint64_t> PhysicalRows(const Context& context, const Fragment& fragment);
+
+  /// About the bytes that a row of `fields` takes in memory (row_bytes.h). From the manifest, or
+  /// from the files where it does not say how large they are. `physical_rows`: as PhysicalRows
+  /// gives.
+  Result<uint64_t> RowBytes(const Context& context, const Fragment& fragment,
+                            uint64_t physical_rows, const arrow::FieldVector& fields);
 
   /// True if a file of the fragment holds some of a top-level field; else the field is null in all
   /// of its rows.

@@ -13,7 +13,6 @@ namespace lake::table {
 
 namespace {
 
-constexpr uint64_t kMaxManifestSize = 4ull << 30;
 constexpr size_t kMostVersionsShown = 20;
 
 std::string FlagsText(uint64_t flags, const std::vector<std::string>& names) {
@@ -94,6 +93,14 @@ Result<ManifestReport> DescribeManifest(std::string_view bytes, const std::strin
   return report;
 }
 
+Result<ManifestReport> DescribeVersion(const Context& context, storage::ObjectStore* store,
+                                       uint64_t version, ManifestNaming naming) {
+  const std::string key = ManifestKey(version, naming);
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> bytes,
+                        store->GetAll(context, key, kMaxManifestSize));
+  return DescribeManifest(std::string_view(*bytes), key);
+}
+
 Result<DatasetReport> DescribeDataset(const Context& context, storage::ObjectStore* store,
                                       std::optional<uint64_t> version) {
   ARROW_ASSIGN_OR_RAISE(VersionList list, ListVersions(context, store));
@@ -105,10 +112,9 @@ Result<DatasetReport> DescribeDataset(const Context& context, storage::ObjectSto
   report.location = store->description();
   report.naming = list.naming == ManifestNaming::kV1 ? "V1" : "V2";
   ARROW_ASSIGN_OR_RAISE(report.versions, ReadVersions(context, store, list));
-  const std::string key = ManifestKey(version.value_or(list.newest()), list.naming);
-  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> bytes,
-                        store->GetAll(context, key, kMaxManifestSize));
-  ARROW_ASSIGN_OR_RAISE(report.manifest, DescribeManifest(std::string_view(*bytes), key));
+  ARROW_ASSIGN_OR_RAISE(
+      report.manifest,
+      DescribeVersion(context, store, version.value_or(list.newest()), list.naming));
   return report;
 }
 

@@ -66,6 +66,10 @@ struct DatasetReport {
 /// Explains the bytes of a manifest file. kCorrupt as Manifest::Decode.
 Result<ManifestReport> DescribeManifest(std::string_view bytes, const std::string& key);
 
+/// Explains one version of the table that `store` is rooted at. kNotFound if it is not there.
+Result<ManifestReport> DescribeVersion(const Context& context, storage::ObjectStore* store,
+                                       uint64_t version, ManifestNaming naming);
+
 /// Explains the newest version of the table that `store` is rooted at, or `version`. kNotFound if
 /// it is not there.
 Result<DatasetReport> DescribeDataset(const Context& context, storage::ObjectStore* store,

@@ -37,6 +37,7 @@ Result<LiveRows> LiveRows::Of(const Context& context, const Dataset& dataset) {
   // DatasetImpl is the only Dataset.
   FragmentSource& source = *static_cast<const DatasetImpl&>(dataset).source();
   LiveRows live;
+  ARROW_ASSIGN_OR_RAISE(live.memory_, context.memory->Reserve(0, "row ids of a version"));
   for (const Fragment& fragment : manifest.fragments()) {
     ARROW_ASSIGN_OR_RAISE(uint64_t physical_rows, source.PhysicalRows(context, fragment));
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const FragmentRowIds> ids,
@@ -44,6 +45,9 @@ Result<LiveRows> LiveRows::Of(const Context& context, const Dataset& dataset) {
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const DeletionVector> deletions,
                           source.Deletions(context, fragment));
     AddRuns(fragment.id, *ids, *deletions, physical_rows, &live.runs_);
+    const size_t bytes = live.runs_.capacity() * sizeof(LiveRun);
+    ARROW_RETURN_NOT_OK(WithContext(live.memory_.Resize(static_cast<int64_t>(bytes)),
+                                    "row ids of " + dataset.store()->description()));
   }
   std::sort(live.runs_.begin(), live.runs_.end(),
             [](const LiveRun& a, const LiveRun& b) { return a.first_id < b.first_id; });

@@ -22,12 +22,12 @@ struct LiveRun {
   uint64_t end_id() const { return first_id + count; }
 };
 
-/// Where the rows of a version with stable row ids are: those that are not deleted, by id. A plain
-/// value; constant methods are thread-safe.
+/// Where the rows of a version with stable row ids are: those that are not deleted, by id. Movable;
+/// constant methods are thread-safe. Its runs come from the memory budget.
 class LiveRows {
  public:
   /// Reads the deletion files, not the data. kUnsupported for a table without stable row ids,
-  /// kCorrupt if an id occurs twice.
+  /// kCorrupt if an id occurs twice, kOutOfMemory if the budget does not hold the runs.
   static Result<LiveRows> Of(const Context& context, const Dataset& dataset);
 
   /// Ascending by id.
@@ -38,6 +38,7 @@ class LiveRows {
 
  private:
   std::vector<LiveRun> runs_;
+  MemoryReservation memory_;
 };
 
 /// The addresses of rows by `_rowid`: for Dataset::Take. Ids are the addresses in a table without

@@ -89,7 +89,8 @@ Result<DataFile> DataFileFromMessage(const pb::DataFile& message, uint64_t fragm
   file.field_ids.assign(message.fields().begin(), message.fields().end());
   file.column_indices.assign(message.column_indices().begin(), message.column_indices().end());
   // Files older than 2.0 have no columns of their own numbering.
-  if (file.version.major >= 2 && file.field_ids.size() != file.column_indices.size()) {
+  const bool is_numbered = file.version.major >= 2 || !file.column_indices.empty();
+  if (is_numbered && file.field_ids.size() != file.column_indices.size()) {
     return corrupt("it lists another number of columns than of fields");
   }
   file.size_bytes = message.file_size_bytes();
@@ -143,6 +144,28 @@ Result<Fragment> FragmentFromMessage(const pb::DataFragment& message, const std:
                                              message.inline_last_updated_at_versions());
   fragment.unknown_fields = UnknownFields(message);
   return fragment;
+}
+
+const Fragment* FindFragment(const Manifest& manifest, uint64_t id) {
+  const std::vector<Fragment>& fragments = manifest.fragments();
+  auto found = std::lower_bound(fragments.begin(), fragments.end(), id,
+                                [](const Fragment& f, uint64_t id) { return f.id < id; });
+  return found == fragments.end() || found->id != id ? nullptr : &*found;
+}
+
+bool SameFile(const DataFile& a, const DataFile& b) {
+  return a.path == b.path && a.field_ids == b.field_ids && a.base_id == b.base_id;
+}
+
+bool SameFiles(const Fragment& a, const Fragment& b) {
+  return std::equal(a.files.begin(), a.files.end(), b.files.begin(), b.files.end(), SameFile);
+}
+
+bool SameDeletions(const Fragment& a, const Fragment& b) {
+  if (!a.deletion_file || !b.deletion_file) return !a.deletion_file && !b.deletion_file;
+  return a.deletion_file->id == b.deletion_file->id &&
+         a.deletion_file->read_version == b.deletion_file->read_version &&
+         a.deletion_file->base_id == b.deletion_file->base_id;
 }
 
 Result<std::shared_ptr<const Manifest>> Manifest::Decode(const arrow::Buffer& bytes,

@@ -24,7 +24,8 @@ struct DataFile {
   std::string path;
   /// Field ids; a negative id means that the column is dead.
   std::vector<int32_t> field_ids;
-  /// The column that holds each field; -1 for parents (older writers list them).
+  /// The column that holds each field; -1 for parents (older writers list them). Empty in files of
+  /// before version 2.0, else as many as field_ids.
   std::vector<int32_t> column_indices;
   format::FileVersion version;
   /// 0 where unknown.
@@ -118,6 +119,18 @@ class Manifest {
   /// Who wrote it, such as "lance 14.0.2"; for `inspect`.
   virtual std::string writer() const = 0;
 };
+
+/// The highest number that a version can have: those above are detached, no part of the history.
+inline constexpr uint64_t kLastVersion = (1ull << 63) - 1;
+
+/// The fragment of that id; null if the version has none. Borrowed from the manifest.
+const Fragment* FindFragment(const Manifest& manifest, uint64_t id);
+
+/// True if the files hold the same columns of the same rows.
+bool SameFile(const DataFile& a, const DataFile& b);
+bool SameFiles(const Fragment& a, const Fragment& b);
+/// True if the same deletion file stands beside both, or none.
+bool SameDeletions(const Fragment& a, const Fragment& b);
 
 /// The file name of a version's manifest.
 std::string ManifestName(uint64_t version, ManifestNaming naming);

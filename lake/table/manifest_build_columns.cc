@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "lake/format/schema_internal.h"
 #include "lake/table/manifest_build_internal.h"
@@ -17,7 +18,8 @@ constexpr int32_t kDeadField = -2;
 bool SameFiles(const pb::DataFragment& a, const pb::DataFragment& b) {
   return std::equal(a.files().begin(), a.files().end(), b.files().begin(), b.files().end(),
                     [](const pb::DataFile& x, const pb::DataFile& y) {
-                      return x.path() == y.path() &&
+                      return x.path() == y.path() && x.has_base_id() == y.has_base_id() &&
+                             x.base_id() == y.base_id() &&
                              std::equal(x.fields().begin(), x.fields().end(), y.fields().begin(),
                                         y.fields().end());
                     });
@@ -81,16 +83,17 @@ Status BuildMerge(const MergeOperation& operation, ManifestDraft* draft) {
   google::protobuf::RepeatedPtrField<pb::DataFragment> old;
   old.Swap(draft->message.mutable_fragments());
   draft->places.clear();
+  std::unordered_map<uint64_t, const pb::DataFragment*> before;
+  for (const pb::DataFragment& fragment : old) before[fragment.id()] = &fragment;
   for (const Fragment& fragment : operation.fragments) {
     pb::DataFragment* message = draft->message.add_fragments();
     FragmentToMessage(fragment, message);
-    auto before = std::find_if(old.begin(), old.end(),
-                               [&](const auto& other) { return other.id() == fragment.id; });
-    if (before == old.end()) {
+    const auto found = before.find(fragment.id);
+    if (found == before.end()) {
       return RetryableError(ErrorCode::kConflict, "fragment is no longer there: fragment {}",
                             fragment.id);
     }
-    if (operation.rows_updated && draft->stable_row_ids() && !SameFiles(*before, *message)) {
+    if (operation.rows_updated && draft->stable_row_ids() && !SameFiles(*found->second, *message)) {
       MarkUpdated(draft->version(), message);
     }
   }

@@ -65,17 +65,22 @@ Status BuildUpdate(const Transaction& transaction, const UpdateOperation& operat
 }
 
 Status BuildRewrite(const RewriteOperation& operation, ManifestDraft* draft) {
+  std::set<uint64_t> old_ids;
+  std::set<uint64_t> new_ids;
   for (const RewriteGroup& group : operation.groups) {
     if (group.old_fragments.empty()) {
       return Error(ErrorCode::kInvalidArgument, "a rewrite replaces no fragment");
     }
-    std::vector<uint64_t> old_ids;
-    for (const Fragment& fragment : group.old_fragments) old_ids.push_back(fragment.id);
-    ARROW_RETURN_NOT_OK(draft->Remove(old_ids));
+    for (const Fragment& fragment : group.old_fragments) {
+      if (!old_ids.insert(fragment.id).second) {
+        return Error(ErrorCode::kInvalidArgument,
+                     "a rewrite replaces a fragment twice: fragment {}", fragment.id);
+      }
+    }
     for (const Fragment& fragment : group.new_fragments) {
       const bool reserved =
           draft->message.has_max_fragment_id() && fragment.id <= draft->message.max_fragment_id();
-      if (!reserved || draft->Find(fragment.id).ok()) {
+      if (!reserved || draft->Find(fragment.id).ok() || !new_ids.insert(fragment.id).second) {
         return Error(ErrorCode::kInvalidArgument,
                      "a rewrite's new fragment has an id that was not reserved: fragment {}",
                      fragment.id);
@@ -86,8 +91,12 @@ Status BuildRewrite(const RewriteOperation& operation, ManifestDraft* draft) {
         return Error(ErrorCode::kInvalidArgument,
                      "a rewrite must carry the row ids along: fragment {}", fragment.id);
       }
+    }
+  }
+  ARROW_RETURN_NOT_OK(draft->Remove({old_ids.begin(), old_ids.end()}));
+  for (const RewriteGroup& group : operation.groups) {
+    for (const Fragment& fragment : group.new_fragments) {
       FragmentToMessage(fragment, draft->message.add_fragments());
-      draft->places.clear();
     }
   }
   ARROW_RETURN_NOT_OK(draft->indices.Rewrite(operation, draft->stable_row_ids()));

@@ -9,8 +9,6 @@ namespace {
 
 constexpr std::string_view kSuffix = ".manifest";
 constexpr size_t kV2Digits = 20;
-// Versions with this bit are detached: no part of the history.
-constexpr uint64_t kDetachedBit = 1ull << 63;
 
 }  // namespace
 
@@ -33,7 +31,7 @@ std::optional<ParsedManifestName> ParseManifestName(std::string_view name) {
   } else if (name.front() == '0') {
     return std::nullopt;
   }
-  if (parsed.version == 0 || (parsed.version & kDetachedBit) != 0) return std::nullopt;
+  if (parsed.version == 0 || parsed.version > kLastVersion) return std::nullopt;
   return parsed;
 }
 

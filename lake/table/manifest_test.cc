@@ -196,6 +196,13 @@ TEST_F(ManifestTest, RefusesWhatCannotBe) {
        [](pb::Manifest* m) { m->mutable_fragments(0)->mutable_files(0)->set_path(""); }},
       {"another number of columns",
        [](pb::Manifest* m) { m->mutable_fragments(0)->mutable_files(0)->add_fields(7); }},
+      {"another number of columns",
+       [](pb::Manifest* m) {
+         pb::DataFile* file = m->mutable_fragments(0)->mutable_files(0);
+         file->set_file_major_version(0);
+         file->set_file_minor_version(1);
+         file->clear_fields();
+       }},
       {"version is out of range",
        [](pb::Manifest* m) {
          m->mutable_fragments(0)->mutable_files(0)->set_file_major_version(1 << 20);

@@ -1,6 +1,7 @@
 #include "lake/table/merge_insert.h"
 
 #include <algorithm>
+#include <map>
 
 #include <arrow/array.h>
 #include <arrow/array/builder_primitive.h>
@@ -15,8 +16,12 @@
 
 #include "lake/base/arrow_compute.h"
 #include "lake/base/thread_pool.h"
+#include "lake/table/batch_stream.h"
 #include "lake/table/column_expression.h"
+#include "lake/table/dataset_impl.h"
 #include "lake/table/merge_keys.h"
+#include "lake/table/row_bytes.h"
+#include "lake/table/row_collector.h"
 
 namespace lake::table {
 
@@ -27,8 +32,9 @@ namespace cp = arrow::compute;
 constexpr int64_t kBudgetShare = 8;
 constexpr int64_t kMaxPartBytes = 1ll << 30;
 constexpr int64_t kMaxPartRows = 1ll << 30;
-// Changed rows that are put together at a time.
-constexpr size_t kPairsAtOnce = 32 * 1024;
+// Changed rows that are put together at a time, and their bytes.
+constexpr size_t kMostRowsAtOnce = 32 * 1024;
+constexpr uint64_t kMostBytesAtOnce = 32ull << 20;
 constexpr char kSource[] = "source";
 constexpr char kTarget[] = "target";
 
@@ -41,6 +47,8 @@ struct Pair {
 /// A part of the source that is in memory.
 struct SourcePart {
   std::shared_ptr<arrow::RecordBatch> rows;
+  /// Of one of them, about.
+  uint64_t row_bytes = 1;
   std::unique_ptr<MergeTable> table;
 };
 
@@ -52,7 +60,8 @@ class Merger {
         dataset_(std::move(dataset)),
         source_(source),
         options_(options),
-        exec_(context.pool(), nullptr) {}
+        exec_(context.pool(), nullptr),
+        matched_(context, "rows that match the source of a merge") {}
 
   Result<PreparedChange> Run();
 
@@ -65,7 +74,16 @@ class Merger {
   Result<std::optional<SourcePart>> NextPart();
   Result<std::shared_ptr<arrow::RecordBatch>> Conform(const arrow::RecordBatch& batch) const;
   Status MergePart(const SourcePart& part);
-  Result<std::vector<Pair>> Match(const SourcePart& part);
+  /// The pairs of one morsel.
+  Status Match(const SourcePart& part, Scanner* scanner, size_t morsel,
+               std::vector<Pair>* found) const;
+  /// Does with `pairs` what is to be done with matches. Without `at_end`, pairs that are too few to
+  /// be put together are left in there.
+  Status TakeMatches(const SourcePart& part, bool at_end, std::vector<Pair>* pairs);
+  /// How many of `pairs`, from the first on, are put together at a time.
+  Result<size_t> CountPairs(const SourcePart& part, std::span<const Pair> pairs);
+  /// Bytes of a row of the table, about.
+  Result<uint64_t> RowBytesOf(uint64_t fragment_id);
   Status UpdatePairs(const SourcePart& part, std::span<const Pair> pairs);
   Status InsertUnmatched(const SourcePart& part, const std::vector<uint8_t>& matched);
   Status DeleteUnmatchedBySource();
@@ -90,7 +108,10 @@ class Merger {
   std::vector<std::string> condition_columns_;
   /// What the reader gave beyond the last part.
   std::shared_ptr<arrow::RecordBatch> left_over_;
-  std::vector<RowAddress> matched_;
+  /// Rows of the table that have a partner; only where those without one go.
+  RowCollector matched_;
+  /// By fragment.
+  std::map<uint64_t, uint64_t> row_bytes_;
 };
 
 Status Merger::CheckColumns() {
@@ -188,6 +209,7 @@ Result<std::optional<SourcePart>> Merger::NextPart() {
   }
   if (batches.empty()) return std::optional<SourcePart>();
   SourcePart part;
+  part.row_bytes = static_cast<uint64_t>(bytes / rows) + 1;
   if (batches.size() == 1) {
     part.rows = batches[0];
   } else {
@@ -203,39 +225,28 @@ Result<std::optional<SourcePart>> Merger::NextPart() {
   return part;
 }
 
-Result<std::vector<Pair>> Merger::Match(const SourcePart& part) {
-  ScanOptions scan;
-  scan.columns = options_.on;
-  scan.with_row_address = true;
-  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<Scanner> scanner, dataset_->Scan(context_, scan));
-  std::vector<std::vector<Pair>> found(scanner->num_morsels());
-  ARROW_RETURN_NOT_OK(ParallelFor(CpuThreadPool(), found.size(), [&](size_t morsel) -> Status {
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch,
-                          scanner->Read(context_, morsel));
-    if (batch == nullptr || batch->num_rows() == 0) return Status::OK();
-    arrow::ArrayVector columns(batch->columns().begin(), batch->columns().end() - 1);
-    ARROW_ASSIGN_OR_RAISE(MergeKeys keys, MergeKeys::Of(columns));
-    const auto& addresses = static_cast<const arrow::UInt64Array&>(*batch->columns().back());
-    for (size_t row = 0; row < keys.size(); ++row) {
-      const uint32_t source_row = part.table->Find(keys, row);
-      if (source_row == MergeTable::kNone) continue;
-      if (options_.when_matched == Matched::kFail) {
-        return Error(ErrorCode::kInvalidArgument, "a source row matches a row of the table: {}",
-                     part.rows->Slice(source_row, 1)->ToString());
-      }
-      if (options_.when_matched != Matched::kNothing && part.table->IsAmbiguous(source_row)) {
-        return Error(ErrorCode::kInvalidArgument,
-                     "several source rows match one row of the table: {}",
-                     part.rows->Slice(source_row, 1)->ToString());
-      }
-      found[morsel].push_back({source_row, addresses.Value(static_cast<int64_t>(row))});
+Status Merger::Match(const SourcePart& part, Scanner* scanner, size_t morsel,
+                     std::vector<Pair>* found) const {
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch, scanner->Read(context_, morsel));
+  if (batch == nullptr || batch->num_rows() == 0) return Status::OK();
+  arrow::ArrayVector columns(batch->columns().begin(), batch->columns().end() - 1);
+  ARROW_ASSIGN_OR_RAISE(MergeKeys keys, MergeKeys::Of(columns));
+  const auto& addresses = static_cast<const arrow::UInt64Array&>(*batch->columns().back());
+  for (size_t row = 0; row < keys.size(); ++row) {
+    const uint32_t source_row = part.table->Find(keys, row);
+    if (source_row == MergeTable::kNone) continue;
+    if (options_.when_matched == Matched::kFail) {
+      return Error(ErrorCode::kInvalidArgument, "a source row matches a row of the table: {}",
+                   part.rows->Slice(source_row, 1)->ToString());
     }
-    return Status::OK();
-  }));
-  std::vector<Pair> pairs;
-  for (const std::vector<Pair>& piece : found)
-    pairs.insert(pairs.end(), piece.begin(), piece.end());
-  return pairs;
+    if (options_.when_matched != Matched::kNothing && part.table->IsAmbiguous(source_row)) {
+      return Error(ErrorCode::kInvalidArgument,
+                   "several source rows match one row of the table: {}",
+                   part.rows->Slice(source_row, 1)->ToString());
+    }
+    found->push_back({source_row, addresses.Value(static_cast<int64_t>(row))});
+  }
+  return Status::OK();
 }
 
 Result<std::shared_ptr<arrow::RecordBatch>> Merger::TakeRows(const arrow::RecordBatch& rows,
@@ -263,6 +274,34 @@ Result<std::shared_ptr<arrow::RecordBatch>> Merger::Assemble(
   }
   return arrow::RecordBatch::Make(dataset_->arrow_schema(), source_rows.num_rows(),
                                   std::move(arrays));
+}
+
+Result<uint64_t> Merger::RowBytesOf(uint64_t fragment_id) {
+  auto [found, added] = row_bytes_.try_emplace(fragment_id, 0);
+  if (!added) return found->second;
+  // DatasetImpl is the only Dataset.
+  const auto& dataset = static_cast<const DatasetImpl&>(*dataset_);
+  ARROW_ASSIGN_OR_RAISE(const Fragment* fragment, dataset.FragmentById(fragment_id));
+  ARROW_ASSIGN_OR_RAISE(uint64_t physical_rows,
+                        dataset.source()->PhysicalRows(context_, *fragment));
+  ARROW_ASSIGN_OR_RAISE(found->second,
+                        dataset.source()->RowBytes(context_, *fragment, physical_rows,
+                                                   dataset_->arrow_schema()->fields()));
+  return found->second;
+}
+
+Result<size_t> Merger::CountPairs(const SourcePart& part, std::span<const Pair> pairs) {
+  const uint64_t most_bytes = BytesPerRead(context_, kMostBytesAtOnce);
+  const size_t most = std::min(pairs.size(), kMostRowsAtOnce);
+  uint64_t bytes = 0;
+  size_t count = 0;
+  while (count < most) {
+    ARROW_ASSIGN_OR_RAISE(const uint64_t row_bytes, RowBytesOf(pairs[count].address >> 32));
+    bytes += part.row_bytes + row_bytes;
+    if (count > 0 && bytes > most_bytes) break;
+    ++count;
+  }
+  return count;
 }
 
 Status Merger::UpdatePairs(const SourcePart& part, std::span<const Pair> pairs) {
@@ -303,10 +342,12 @@ Status Merger::UpdatePairs(const SourcePart& part, std::span<const Pair> pairs) 
 }
 
 Status Merger::InsertUnmatched(const SourcePart& part, const std::vector<uint8_t>& matched) {
+  const auto most_rows = static_cast<int64_t>(
+      RowsPerRead(BytesPerRead(context_, kMostBytesAtOnce), part.row_bytes, kMostRowsAtOnce));
   for (size_t first = 0; first < matched.size();) {
     arrow::UInt32Builder builder(context_.pool());
     size_t row = first;
-    for (; row < matched.size() && builder.length() < static_cast<int64_t>(kPairsAtOnce); ++row) {
+    for (; row < matched.size() && builder.length() < most_rows; ++row) {
       if (matched[row] == 0) ARROW_RETURN_NOT_OK(builder.Append(static_cast<uint32_t>(row)));
     }
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Array> places, builder.Finish());
@@ -318,25 +359,45 @@ Status Merger::InsertUnmatched(const SourcePart& part, const std::vector<uint8_t
   return Status::OK();
 }
 
-Status Merger::MergePart(const SourcePart& part) {
-  ARROW_ASSIGN_OR_RAISE(std::vector<Pair> pairs, Match(part));
+Status Merger::TakeMatches(const SourcePart& part, bool at_end, std::vector<Pair>* pairs) {
+  if (!at_end && pairs->size() < kMostRowsAtOnce) return Status::OK();
   if (options_.when_matched == Matched::kUpdate) {
-    for (size_t first = 0; first < pairs.size(); first += kPairsAtOnce) {
+    for (std::span<const Pair> left(*pairs); !left.empty();) {
       ARROW_RETURN_NOT_OK(context_.Check());
-      ARROW_RETURN_NOT_OK(UpdatePairs(
-          part, std::span(pairs).subspan(first, std::min(kPairsAtOnce, pairs.size() - first))));
+      ARROW_ASSIGN_OR_RAISE(const size_t count, CountPairs(part, left));
+      ARROW_RETURN_NOT_OK(UpdatePairs(part, left.first(count)));
+      left = left.subspan(count);
     }
   }
   std::vector<RowAddress> addresses;
-  std::vector<uint8_t> matched(part.rows->num_rows(), 0);
-  for (const Pair& pair : pairs) {
-    addresses.push_back(pair.address);
-    matched[pair.source_row] = 1;
-  }
+  addresses.reserve(pairs->size());
+  for (const Pair& pair : *pairs) addresses.push_back(pair.address);
+  pairs->clear();
   if (options_.when_matched == Matched::kDelete) ARROW_RETURN_NOT_OK(change_->Delete(addresses));
-  if (options_.delete_not_matched_by_source) {
-    matched_.insert(matched_.end(), addresses.begin(), addresses.end());
+  return options_.delete_not_matched_by_source ? matched_.Add(addresses) : Status::OK();
+}
+
+Status Merger::MergePart(const SourcePart& part) {
+  ScanOptions scan;
+  scan.columns = options_.on;
+  scan.with_row_address = true;
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<Scanner> scanner, dataset_->Scan(context_, scan));
+  std::vector<uint8_t> matched(part.rows->num_rows(), 0);
+  std::vector<Pair> pairs;
+  // A bounded number of morsels at a time.
+  const size_t wave = MorselsAtOnce(context_, *scanner);
+  for (size_t first = 0; first < scanner->num_morsels(); first += wave) {
+    std::vector<std::vector<Pair>> found(std::min(wave, scanner->num_morsels() - first));
+    ARROW_RETURN_NOT_OK(ParallelFor(ScanThreadPool(), found.size(), [&](size_t i) {
+      return Match(part, scanner.get(), first + i, &found[i]);
+    }));
+    for (const std::vector<Pair>& some : found) {
+      for (const Pair& pair : some) matched[pair.source_row] = 1;
+      pairs.insert(pairs.end(), some.begin(), some.end());
+    }
+    ARROW_RETURN_NOT_OK(TakeMatches(part, /*at_end=*/false, &pairs));
   }
+  ARROW_RETURN_NOT_OK(TakeMatches(part, /*at_end=*/true, &pairs));
   if (!options_.insert_not_matched) return Status::OK();
   // Rows of a key that occurs several times are found by one of them only.
   part.table->SpreadMarks(&matched);
@@ -344,7 +405,7 @@ Status Merger::MergePart(const SourcePart& part) {
 }
 
 Status Merger::DeleteUnmatchedBySource() {
-  std::sort(matched_.begin(), matched_.end());
+  const std::map<uint64_t, DeletionVector> matched = matched_.Take();
   ScanOptions scan;
   scan.columns.emplace();
   scan.filter = options_.by_source_if;
@@ -355,9 +416,16 @@ Status Merger::DeleteUnmatchedBySource() {
                           scanner->Read(context_, morsel));
     if (batch == nullptr || batch->num_rows() == 0) continue;
     const auto& addresses = static_cast<const arrow::UInt64Array&>(*batch->column(0));
+    // A morsel lies in one fragment.
+    const auto in_fragment = matched.find(addresses.Value(0) >> 32);
     std::vector<RowAddress> unmatched;
-    std::set_difference(addresses.raw_values(), addresses.raw_values() + addresses.length(),
-                        matched_.begin(), matched_.end(), std::back_inserter(unmatched));
+    for (int64_t i = 0; i < addresses.length(); ++i) {
+      const RowAddress address = addresses.Value(i);
+      if (in_fragment != matched.end() && in_fragment->second.Contains(address & 0xffffffff)) {
+        continue;
+      }
+      unmatched.push_back(address);
+    }
     ARROW_RETURN_NOT_OK(change_->Delete(unmatched));
   }
   return Status::OK();

@@ -18,10 +18,10 @@ constexpr int64_t kMinWaitNanos = 500'000;
 
 ReadAhead::ReadAhead(size_t num_morsels, Fetch fetch, Prefetch mode, uint64_t max_bytes,
                      uint64_t morsel_bytes)
-    : fetch_(std::move(fetch)),
+    : num_morsels_(num_morsels),
+      fetch_(std::move(fetch)),
       mode_(mode),
-      window_(static_cast<size_t>(max_bytes / std::max<uint64_t>(morsel_bytes, 1))),
-      slots_(num_morsels) {}
+      window_(static_cast<size_t>(max_bytes / std::max<uint64_t>(morsel_bytes, 1))) {}
 
 Result<ReadAhead::Fetched> ReadAhead::FetchNow(const Context& context, size_t morsel) {
   const int64_t begin = context.clock->MonotonicNanos();
@@ -58,10 +58,11 @@ void ReadAhead::StartBehind(const Context& context, size_t morsel) {
   std::vector<size_t> started;
   {
     MutexLock lock(&mutex_);
-    for (size_t next = morsel + 1; next < slots_.size() && outstanding_ < window_; ++next) {
+    for (size_t next = morsel + 1; next < num_morsels_ && outstanding_ < window_; ++next) {
       if (next - morsel > window_) break;
-      if (slots_[next].state != State::kIdle) continue;
-      slots_[next].state = State::kQueued;
+      Slot& slot = slots_[next];
+      if (slot.state != State::kIdle) continue;
+      slot.state = State::kQueued;
       ++outstanding_;
       started.push_back(next);
     }
@@ -74,10 +75,15 @@ void ReadAhead::StartBehind(const Context& context, size_t morsel) {
 
 void ReadAhead::Stop() {
   MutexLock lock(&mutex_);
-  for (Slot& slot : slots_) {
+  for (auto& [morsel, slot] : slots_) {
     if (slot.state == State::kQueued) slot.state = State::kTaken;
   }
   while (num_running_ > 0) done_.Wait(&mutex_);
+  // Tasks that are still queued keep this object: what was fetched must not wait for them.
+  for (auto& [morsel, slot] : slots_) {
+    slot.state = State::kTaken;
+    slot.fetched.reset();
+  }
 }
 
 Result<ReadAhead::Fetched> ReadAhead::Take(const Context& context, size_t morsel) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <vector>
+#include <unordered_map>
 
 #include "lake/base/context.h"
 #include "lake/base/mutex.h"
@@ -29,8 +29,8 @@ class ReadAhead : public std::enable_shared_from_this<ReadAhead> {
   /// The bytes of `morsel`, once; starts to fetch those behind it.
   Result<Fetched> Take(const Context& context, size_t morsel);
 
-  /// Returns once no fetch runs, and lets none begin: what their contexts point to may go away
-  /// then.
+  /// Returns once no fetch runs, lets none begin and lets go of what was fetched: what their
+  /// contexts point to may go away then.
   void Stop();
 
   /// Morsels that were fetched before they were wanted.
@@ -48,6 +48,7 @@ class ReadAhead : public std::enable_shared_from_this<ReadAhead> {
   void StartBehind(const Context& context, size_t morsel);
   void Run(const Context& context, size_t morsel);
 
+  const size_t num_morsels_;
   const Fetch fetch_;
   const Prefetch mode_;
   /// Morsels that may be fetched and not taken.
@@ -58,7 +59,8 @@ class ReadAhead : public std::enable_shared_from_this<ReadAhead> {
 
   Mutex mutex_;
   CondVar done_;
-  std::vector<Slot> slots_ LAKE_GUARDED_BY(mutex_);
+  /// Of morsels that are not idle.
+  std::unordered_map<size_t, Slot> slots_ LAKE_GUARDED_BY(mutex_);
   size_t outstanding_ LAKE_GUARDED_BY(mutex_) = 0;
   size_t num_running_ LAKE_GUARDED_BY(mutex_) = 0;
 };

@@ -1,11 +1,15 @@
 // Reading ahead as a scan does it, over a store with latency.
 
+#include <atomic>
+#include <thread>
+
 #include <arrow/compute/expression.h>
 #include <arrow/record_batch.h>
 #include <gtest/gtest.h>
 
 #include "lake/base/mutex.h"
 #include "lake/storage/testing/intercepted_store.h"
+#include "lake/table/read_ahead_internal.h"
 #include "lake/table/testing/table_fixture_internal.h"
 
 namespace lake::table {
@@ -129,6 +133,22 @@ TEST_F(ReadAheadTest, AnErrorAheadComesWithItsOwnMorsel) {
 TEST_F(ReadAheadTest, MorselsMayBeReadInAnyOrderAndAgain) {
   auto scanner = ScanOf(Prefetch::kAlways);
   for (const size_t morsel : {5, 3, 19, 5, 0, 6, 6}) ReadMorsel(scanner.get(), morsel);
+}
+
+TEST_F(ReadAheadTest, NothingIsKeptOnceItStopped) {
+  std::atomic<int> fetches{0};
+  auto read_ahead = std::make_shared<ReadAhead>(
+      2,
+      [&](const Context&, size_t morsel) -> Result<ReadAhead::Fetched> {
+        if (morsel == 1) ++fetches;
+        return std::make_unique<FetchedFragment>();
+      },
+      Prefetch::kAlways, /*max_bytes=*/10, /*morsel_bytes=*/1);
+  ASSERT_TRUE(read_ahead->Take(context(), 0).ok());
+  while (fetches == 0) std::this_thread::yield();
+  read_ahead->Stop();
+  ASSERT_TRUE(read_ahead->Take(context(), 1).ok());
+  EXPECT_EQ(fetches, 2) << "what was fetched ahead is gone";
 }
 
 TEST_F(ReadAheadTest, FiltersReadTheirOwnColumnsAhead) {

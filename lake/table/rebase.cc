@@ -14,34 +14,12 @@ Status MustRetry(uint64_t fragment, std::string_view reason) {
                         fragment, reason);
 }
 
-const Fragment* FindFragment(const Manifest& manifest, uint64_t id) {
-  const std::vector<Fragment>& fragments = manifest.fragments();
-  auto found = std::lower_bound(fragments.begin(), fragments.end(), id,
-                                [](const Fragment& f, uint64_t id) { return f.id < id; });
-  return found == fragments.end() || found->id != id ? nullptr : &*found;
-}
-
-bool SameFile(const DataFile& a, const DataFile& b) {
-  return a.path == b.path && a.field_ids == b.field_ids && a.base_id == b.base_id;
-}
-
-bool SameFiles(const Fragment& a, const Fragment& b) {
-  return std::equal(a.files.begin(), a.files.end(), b.files.begin(), b.files.end(), SameFile);
-}
-
 /// True if every file of `part` is one of `all`: columns may have been dropped.
 bool FilesLeft(const Fragment& all, const Fragment& part) {
   return std::all_of(part.files.begin(), part.files.end(), [&](const DataFile& file) {
     return std::any_of(all.files.begin(), all.files.end(),
                        [&](const DataFile& other) { return SameFile(file, other); });
   });
-}
-
-bool SameDeletions(const Fragment& a, const Fragment& b) {
-  if (!a.deletion_file || !b.deletion_file) return !a.deletion_file && !b.deletion_file;
-  return a.deletion_file->id == b.deletion_file->id &&
-         a.deletion_file->read_version == b.deletion_file->read_version &&
-         a.deletion_file->base_id == b.deletion_file->base_id;
 }
 
 /// OK if `fragment`, as it was read, is still there as it was.

@@ -9,6 +9,7 @@
 #include "lake/table/dataset_impl.h"
 #include "lake/table/deletion_file.h"
 #include "lake/table/manifest_internal.h"
+#include "lake/table/row_collector.h"
 #include "lake/table/row_id_sequence.h"
 #include "lake/table/row_ids_of_fragment.h"
 
@@ -21,28 +22,17 @@ void AddIds(const format::Field& field, std::vector<uint32_t>* ids) {
   for (const format::Field& child : field.children) AddIds(child, ids);
 }
 
-/// Puts the addresses' rows into sets by fragment. True if no row came twice.
-bool SortByFragment(std::vector<RowAddress> addresses, std::map<uint64_t, DeletionVector>* sets) {
-  std::sort(addresses.begin(), addresses.end());
-  const size_t count = addresses.size();
-  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-  std::vector<uint32_t> rows;
-  for (size_t i = 0; i < addresses.size();) {
-    const uint64_t fragment = addresses[i] >> 32;
-    rows.clear();
-    for (; i < addresses.size() && addresses[i] >> 32 == fragment; ++i) {
-      rows.push_back(static_cast<uint32_t>(addresses[i]));
-    }
-    (*sets)[fragment] = DeletionVector::FromSortedRows(rows);
-  }
-  return addresses.size() == count;
-}
-
 class RowChangeImpl final : public RowChange {
  public:
   RowChangeImpl(const Context& context, std::shared_ptr<const DatasetImpl> dataset,
                 RowChangeOptions options)
-      : context_(context), dataset_(std::move(dataset)), options_(std::move(options)) {
+      : context_(context),
+        dataset_(std::move(dataset)),
+        options_(std::move(options)),
+        deleted_(context, "rows to be deleted"),
+        updated_(context, "rows to be updated") {
+    // Then two writers are at work.
+    if (stable()) options_.writer.max_buffered_bytes /= 2;
     const arrow::Schema& schema = *dataset_->arrow_schema();
     for (int i = 0; i < schema.num_fields(); ++i) {
       if (Changes(schema.field(i)->name())) changed_columns_.push_back(i);
@@ -57,10 +47,7 @@ class RowChangeImpl final : public RowChange {
     (void)RemoveUncommitted(context_, dataset_->store().get(), new_objects_);
   }
 
-  Status Delete(std::span<const RowAddress> addresses) override {
-    deleted_.insert(deleted_.end(), addresses.begin(), addresses.end());
-    return Status::OK();
-  }
+  Status Delete(std::span<const RowAddress> addresses) override { return deleted_.Add(addresses); }
 
   Status DeleteAll() override {
     delete_all_ = true;
@@ -77,7 +64,8 @@ class RowChangeImpl final : public RowChange {
                             rows.SelectColumns(changed_columns_));
       ARROW_RETURN_NOT_OK(options_.check(*changed));
     }
-    updated_.insert(updated_.end(), addresses.begin(), addresses.end());
+    ARROW_RETURN_NOT_OK(updated_.Add(addresses));
+    if (stable()) ARROW_RETURN_NOT_OK(KeepOrder(addresses));
     return WriteTo(&updated_rows_, rows);
   }
 
@@ -99,6 +87,7 @@ class RowChangeImpl final : public RowChange {
   bool Changes(const std::string& column) const {
     return !options_.changed_columns || options_.changed_columns->contains(column);
   }
+  Status KeepOrder(std::span<const RowAddress> addresses);
   bool stable() const { return dataset_->manifest().has_stable_row_ids(); }
   Status WriteTo(std::unique_ptr<AppendWriter>* writer, const arrow::RecordBatch& rows);
   Result<std::vector<Fragment>> EndFiles(std::unique_ptr<AppendWriter>* writer);
@@ -116,13 +105,15 @@ class RowChangeImpl final : public RowChange {
 
   const Context context_;
   const std::shared_ptr<const DatasetImpl> dataset_;
-  const RowChangeOptions options_;
+  RowChangeOptions options_;
   /// The places of the columns that Update may change.
   std::vector<int> changed_columns_;
-  std::vector<RowAddress> deleted_;
+  RowCollector deleted_;
   bool delete_all_ = false;
-  /// In the order in which the new rows were written.
-  std::vector<RowAddress> updated_;
+  RowCollector updated_;
+  /// Only with stable row ids: in the order in which the new rows were written.
+  std::vector<RowAddress> updated_in_order_;
+  MemoryReservation order_memory_;
   std::unique_ptr<AppendWriter> updated_rows_;
   std::unique_ptr<AppendWriter> inserted_rows_;
   uint64_t num_inserted_ = 0;
@@ -130,6 +121,20 @@ class RowChangeImpl final : public RowChange {
   bool ended_ = false;
   bool finished_ = false;
 };
+
+Status RowChangeImpl::KeepOrder(std::span<const RowAddress> addresses) {
+  const size_t needed = updated_in_order_.size() + addresses.size();
+  if (needed > updated_in_order_.capacity()) {
+    const size_t capacity = std::max(needed, 2 * updated_in_order_.capacity());
+    const auto bytes = static_cast<int64_t>(capacity * sizeof(RowAddress));
+    ARROW_ASSIGN_OR_RAISE(MemoryReservation larger,
+                          context_.memory->Reserve(bytes, "rows to be updated"));
+    updated_in_order_.reserve(capacity);
+    order_memory_ = std::move(larger);
+  }
+  updated_in_order_.insert(updated_in_order_.end(), addresses.begin(), addresses.end());
+  return Status::OK();
+}
 
 Status RowChangeImpl::WriteTo(std::unique_ptr<AppendWriter>* writer,
                               const arrow::RecordBatch& rows) {
@@ -190,7 +195,7 @@ Status RowChangeImpl::TakeOut(const RowSets& affected, std::vector<Fragment>* up
     std::string key;
     Result<DeletionFile> file = WriteDeletionFile(context_, dataset_->store().get(), id,
                                                   dataset_->manifest().version(), all, &key);
-    new_objects_.push_back(key);
+    if (!key.empty()) new_objects_.push_back(key);
     ARROW_RETURN_NOT_OK(file.status());
     taken.deletion_file = *std::move(file);
   }
@@ -204,7 +209,7 @@ Status RowChangeImpl::CarryRowIds(std::vector<Fragment>* fragments) const {
     RowIdSequence ids;
     RowVersionSequence created;
     for (uint64_t row = 0; row < fragment.physical_rows; ++row, ++next) {
-      const RowAddress address = updated_[next];
+      const RowAddress address = updated_in_order_[next];
       std::shared_ptr<const FragmentRowIds>& source = sources[address >> 32];
       if (source == nullptr) {
         ARROW_ASSIGN_OR_RAISE(const Fragment* from, dataset_->FragmentById(address >> 32));
@@ -225,13 +230,13 @@ Result<PreparedChange> RowChangeImpl::Finish(const Summary& summary) {
     return Error(ErrorCode::kInvalidArgument, "change was finished before");
   }
   PreparedChange change;
+  change.num_updated = updated_.num_added();
   ARROW_ASSIGN_OR_RAISE(std::vector<Fragment> added, EndFiles(&updated_rows_));
   ARROW_ASSIGN_OR_RAISE(std::vector<Fragment> inserted, EndFiles(&inserted_rows_));
   ARROW_ASSIGN_OR_RAISE(RowSets affected, AffectedRows(&change));
   if (stable()) ARROW_RETURN_NOT_OK(CarryRowIds(&added));
   added.insert(added.end(), std::make_move_iterator(inserted.begin()),
                std::make_move_iterator(inserted.end()));
-  change.num_updated = updated_.size();
   change.num_inserted = num_inserted_;
   change.is_empty = affected.empty() && added.empty();
 
@@ -249,13 +254,14 @@ Result<PreparedChange> RowChangeImpl::Finish(const Summary& summary) {
 }
 
 Result<RowChangeImpl::RowSets> RowChangeImpl::AffectedRows(PreparedChange* change) {
-  RowSets changed;
-  if (!SortByFragment(updated_, &changed)) {
+  RowSets changed = updated_.Take();
+  uint64_t num_changed = 0;
+  for (const auto& [id, rows] : changed) num_changed += rows.num_deleted();
+  if (num_changed != change->num_updated) {
     return Error(ErrorCode::kInvalidArgument,
                  "a row of the table is changed twice by one statement");
   }
-  RowSets affected;
-  SortByFragment(std::move(deleted_), &affected);
+  RowSets affected = deleted_.Take();
   if (delete_all_) {
     for (const Fragment& fragment : dataset_->manifest().fragments()) {
       ARROW_ASSIGN_OR_RAISE(uint64_t rows, dataset_->source()->PhysicalRows(context_, fragment));

@@ -39,8 +39,9 @@ struct RowChangeOptions {
 
 /// Rows taken out, changed and added by one statement, on their way into one transaction: what
 /// delete, update and merge-insert, ours and SQL's, write into. Data files are written as rows
-/// come; memory holds four bytes for each row that is taken out. Not thread-safe. Destruction
-/// without Finish removes what was written.
+/// come; the memory budget holds at most two bytes for each row that is taken out, and with stable
+/// row ids ten for one that is changed. Not thread-safe. Destruction without Finish removes what
+/// was written.
 class RowChange {
  public:
   /// On top of `dataset`'s version. Nothing is written before rows come.

@@ -12,8 +12,10 @@
 #include <arrow/util/bitmap_ops.h>
 
 #include "lake/base/arrow_compute.h"
+#include "lake/base/checked.h"
 #include "lake/table/dataset_impl.h"
 #include "lake/table/read_ahead_internal.h"
+#include "lake/table/row_bytes.h"
 #include "lake/table/row_ids_of_fragment.h"
 
 namespace lake::table {
@@ -30,13 +32,46 @@ constexpr uint64_t kMorselStep = 1024;
 // Bytes that are read ahead at most, and their part of the memory budget.
 constexpr uint64_t kReadAheadBytes = 64ull << 20;
 constexpr int64_t kReadAheadBudgetShare = 8;
-// A morsel takes at most this part of the memory budget.
-constexpr int64_t kMorselBudgetShare = 16;
 
 struct Morsel {
   const Fragment* fragment;
   uint64_t start;
   uint64_t count;
+};
+
+/// The morsels of a scan. Takes memory for fragments, not for morsels: how many rows a fragment has
+/// is only what the manifest claims.
+class Morsels {
+ public:
+  /// Cuts the `rows` of a fragment every `step` rows.
+  void Add(const Fragment* fragment, uint64_t rows, uint64_t step) {
+    if (rows == 0) return;
+    parts_.push_back({fragment, size_, rows, step});
+    size_ += CeilDiv(rows, step);
+  }
+
+  bool empty() const { return size_ == 0; }
+  size_t size() const { return size_; }
+  /// REQUIRES: index < size().
+  Morsel At(size_t index) const {
+    const auto behind =
+        std::upper_bound(parts_.begin(), parts_.end(), index,
+                         [](size_t index, const Part& part) { return index < part.first; });
+    const Part& part = *std::prev(behind);
+    const uint64_t start = (index - part.first) * part.step;
+    return {part.fragment, start, std::min(part.step, part.rows - start)};
+  }
+
+ private:
+  struct Part {
+    const Fragment* fragment;
+    /// Morsels before it.
+    size_t first;
+    uint64_t rows;
+    uint64_t step;
+  };
+  std::vector<Part> parts_;
+  size_t size_ = 0;
 };
 
 /// One column of the output.
@@ -93,26 +128,6 @@ format::RowSelection Prefix(const format::RowSelection& selection, uint64_t coun
   return prefix;
 }
 
-/// Bytes of a value of `type` in memory without what lies in variable-width buffers, if it has any.
-uint64_t RowWidth(const arrow::DataType& type, bool* has_variable_width) {
-  if (type.id() == arrow::Type::FIXED_SIZE_LIST) {
-    const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
-    return list.list_size() * RowWidth(*list.value_type(), has_variable_width);
-  }
-  if (type.id() == arrow::Type::STRUCT) {
-    uint64_t width = 1;
-    for (const std::shared_ptr<arrow::Field>& child : type.fields()) {
-      width += RowWidth(*child->type(), has_variable_width);
-    }
-    return width;
-  }
-  if (const auto* fixed = dynamic_cast<const arrow::FixedWidthType*>(&type)) {
-    return (fixed->bit_width() + 7) / 8;
-  }
-  *has_variable_width = true;
-  return 2 * sizeof(int64_t);
-}
-
 class ScannerImpl final : public Scanner {
  public:
   explicit ScannerImpl(std::shared_ptr<FragmentSource> source) : source_(std::move(source)) {}
@@ -124,7 +139,7 @@ class ScannerImpl final : public Scanner {
 
   const std::shared_ptr<arrow::Schema>& schema() const override { return schema_; }
   size_t num_morsels() const override { return morsels_.size(); }
-  uint64_t morsel_rows(size_t morsel) const override { return morsels_[morsel].count; }
+  uint64_t morsel_rows(size_t morsel) const override { return morsels_.At(morsel).count; }
   uint64_t morsel_bytes() const override { return morsel_bytes_; }
   Result<std::shared_ptr<arrow::RecordBatch>> Read(const Context& context, size_t morsel) override;
 
@@ -132,7 +147,8 @@ class ScannerImpl final : public Scanner {
   Status PlanColumns(const ScanOptions& options);
   Status PlanFilter(const cp::Expression& filter);
   Status PlanMorsels(const Context& context, uint64_t morsel_rows);
-  uint64_t RowsPerMorsel(const Context& context, const Fragment& fragment, uint64_t wanted);
+  Result<uint64_t> RowsPerMorsel(const Context& context, const Fragment& fragment, uint64_t rows,
+                                 uint64_t wanted);
   void PlanReadAhead(const Context& context, Prefetch mode);
   /// False if the filter holds for no row of the fragment, whatever its files hold.
   Result<bool> MayMatch(const Fragment& fragment) const;
@@ -150,6 +166,8 @@ class ScannerImpl final : public Scanner {
 
   const std::shared_ptr<FragmentSource> source_;
   std::shared_ptr<arrow::Schema> schema_;
+  /// The same, and what only the filter reads.
+  std::shared_ptr<arrow::Schema> read_schema_;
   std::vector<OutputColumn> outputs_;
   /// Bound to the schema of filter_fields_.
   std::optional<cp::Expression> filter_;
@@ -157,7 +175,7 @@ class ScannerImpl final : public Scanner {
   std::vector<const format::Field*> filter_fields_;
   /// Output fields that the filter does not read.
   std::vector<const format::Field*> rest_fields_;
-  std::vector<Morsel> morsels_;
+  Morsels morsels_;
   /// Of the largest morsel, about.
   uint64_t morsel_bytes_ = 1;
   bool keep_dictionaries_ = false;
@@ -188,7 +206,7 @@ void ScannerImpl::PlanReadAhead(const Context& context, Prefetch mode) {
   auto fetch = [source = source_, fields, morsels = morsels_,
                 keep = keep_dictionaries_ && !filter_](const Context& context,
                                                        size_t index) -> Result<ReadAhead::Fetched> {
-    const Morsel& morsel = morsels[index];
+    const Morsel morsel = morsels.At(index);
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const DeletionVector> deletions,
                           source->Deletions(context, *morsel.fragment));
     return source->Fetch(context, *morsel.fragment, fields,
@@ -270,30 +288,25 @@ Status ScannerImpl::PlanColumns(const ScanOptions& options) {
     }
   }
   if (options.with_row_address) add_meta(RowMetaColumn::kRowAddress, kRowAddressColumn);
-  schema_ = arrow::schema(std::move(fields));
+  schema_ = arrow::schema(fields);
+  if (filter_schema_ != nullptr) {
+    for (size_t i = 0; i < filter_fields_.size(); ++i) {
+      const bool is_output = std::any_of(
+          outputs_.begin(), outputs_.end(),
+          [&](const OutputColumn& output) { return output.in_filter == static_cast<int>(i); });
+      if (!is_output) fields.push_back(filter_schema_->field(static_cast<int>(i)));
+    }
+  }
+  read_schema_ = arrow::schema(std::move(fields));
   return Status::OK();
 }
 
-uint64_t ScannerImpl::RowsPerMorsel(const Context& context, const Fragment& fragment,
-                                    uint64_t wanted) {
-  uint64_t row_bytes = 1;
-  bool has_variable_width = false;
-  for (const std::shared_ptr<arrow::Field>& field : schema_->fields()) {
-    row_bytes += RowWidth(*field->type(), &has_variable_width);
-  }
-  // Text and binary compress little compared with this bound's slack, so what the files hold per
-  // row stands for what they take in memory.
-  if (has_variable_width && fragment.physical_rows > 0) {
-    uint64_t file_bytes = 0;
-    for (const DataFile& file : fragment.files) {
-      file_bytes += std::min<uint64_t>(file.size_bytes, uint64_t{1} << 50);
-    }
-    row_bytes += 2 * file_bytes / fragment.physical_rows;
-  }
-  uint64_t budget = kMorselBytes;
-  budget = std::min<uint64_t>(budget,
-                              std::max<int64_t>(context.memory->limit() / kMorselBudgetShare, 1));
-  uint64_t rows = std::clamp<uint64_t>(budget / row_bytes, 1, wanted);
+Result<uint64_t> ScannerImpl::RowsPerMorsel(const Context& context, const Fragment& fragment,
+                                            uint64_t physical_rows, uint64_t wanted) {
+  ARROW_ASSIGN_OR_RAISE(
+      const uint64_t row_bytes,
+      source_->RowBytes(context, fragment, physical_rows, read_schema_->fields()));
+  uint64_t rows = RowsPerRead(BytesPerRead(context, kMorselBytes), row_bytes, wanted);
   // A power of two, so that morsels end where chunks and pages do.
   if (rows >= kMorselStep) rows = std::bit_floor(rows);
   morsel_bytes_ = std::max(morsel_bytes_, rows * row_bytes);
@@ -323,10 +336,8 @@ Status ScannerImpl::PlanMorsels(const Context& context, uint64_t morsel_rows) {
       if (!may_match) continue;
     }
     ARROW_ASSIGN_OR_RAISE(uint64_t rows, source_->PhysicalRows(context, fragment));
-    const uint64_t step = RowsPerMorsel(context, fragment, morsel_rows);
-    for (uint64_t start = 0; start < rows; start += step) {
-      morsels_.push_back({&fragment, start, std::min(step, rows - start)});
-    }
+    ARROW_ASSIGN_OR_RAISE(const uint64_t step, RowsPerMorsel(context, fragment, rows, morsel_rows));
+    morsels_.Add(&fragment, rows, step);
   }
   return Status::OK();
 }
@@ -342,7 +353,7 @@ uint64_t ScannerImpl::TakeFromLimit(uint64_t count) {
 
 Result<std::shared_ptr<arrow::RecordBatch>> ScannerImpl::ReadUnfiltered(const Context& context,
                                                                         size_t morsel_index) {
-  const Morsel& morsel = morsels_[morsel_index];
+  const Morsel morsel = morsels_.At(morsel_index);
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const DeletionVector> deletions,
                         source_->Deletions(context, *morsel.fragment));
   format::RowSelection rows = deletions->Survivors(morsel.start, morsel.count);
@@ -365,7 +376,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> ScannerImpl::Read(const Context& con
   ARROW_RETURN_NOT_OK(context.Check());
   if (has_limit_ && limit_left_.load(std::memory_order_relaxed) == 0) return nullptr;
   if (!filter_) return ReadUnfiltered(context, morsel_index);
-  const Morsel& morsel = morsels_[morsel_index];
+  const Morsel morsel = morsels_.At(morsel_index);
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const DeletionVector> deletions,
                         source_->Deletions(context, *morsel.fragment));
   const format::RowSelection rows = deletions->Survivors(morsel.start, morsel.count);

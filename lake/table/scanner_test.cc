@@ -385,6 +385,54 @@ TEST_F(ScannerTest, RowIdsThatTheManifestDoesNotHoldAreRefused) {
   EXPECT_EQ(ScanIds({}), Range(0, 10));
 }
 
+TEST_F(ScannerTest, FilesThatListNoColumnsAreRefusedByName) {
+  Create(10, 10);
+  Foreign([](pb::Manifest* manifest, pb::Transaction*) {
+    // As before version 2.0. What such a file lists must not be taken for missing, that is null.
+    pb::DataFile* file = manifest->mutable_fragments(0)->mutable_files(0);
+    file->set_file_major_version(0);
+    file->set_file_minor_version(1);
+    file->clear_column_indices();
+    manifest->mutable_fields(0)->set_nullable(true);
+  });
+  ScanOptions filtered;
+  filtered.filter = Less("id", 5);
+  for (const ScanOptions& options : {ScanOptions(), filtered}) {
+    auto scanner = Open()->Scan(context(), options).ValueOrDie();
+    ASSERT_EQ(scanner->num_morsels(), 1u);
+    Status refused = scanner->Read(context(), 0).status();
+    EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported) << refused;
+    EXPECT_THAT(refused.message(), HasSubstr("0.1"));
+  }
+  EXPECT_EQ(CodeOf(Open()->Take(context(), std::vector<RowAddress>{3}, {"name"}).status()),
+            ErrorCode::kUnsupported);
+}
+
+TEST_F(ScannerTest, AWidthThatNoNumberHoldsIsNoCrash) {
+  Create(10, 10);
+  Foreign([](pb::Manifest* manifest, pb::Transaction*) {
+    // 2^64 - 1 bytes.
+    manifest->mutable_fields(1)->set_logical_type(
+        "fixed_size_list:fixed_size_list:fixed_size_list:uint8:65535:6700417:42009217");
+  });
+  auto dataset = Dataset::Open(context(), store_);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  auto scanner = (*dataset)->Scan(context(), {});
+  ASSERT_TRUE(scanner.ok()) << scanner.status();
+  EXPECT_EQ((*scanner)->num_morsels(), 10u) << "a row each";
+  EXPECT_FALSE((*scanner)->Read(context(), 0).ok());
+
+  // Nor is a number of such rows that no memory holds.
+  Foreign([](pb::Manifest* manifest, pb::Transaction*) {
+    manifest->mutable_fragments(0)->set_physical_rows(1ull << 32);
+  });
+  scanner = Open()->Scan(context(), {});
+  ASSERT_TRUE(scanner.ok()) << scanner.status();
+  EXPECT_EQ((*scanner)->num_morsels(), 1ull << 32);
+  EXPECT_EQ((*scanner)->morsel_rows((1ull << 32) - 1), 1u);
+  EXPECT_FALSE((*scanner)->Read(context(), (1ull << 32) - 1).ok());
+}
+
 TEST_F(ScannerTest, FilesThatDoNotFitTheManifestAreCorrupt) {
   struct Case {
     const char* reason;

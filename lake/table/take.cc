@@ -19,13 +19,6 @@ namespace {
 // groups of a large take keep all cores busy and their buffers stay small.
 constexpr size_t kRowsPerGroup = 256;
 
-const Fragment* FindFragment(const Manifest& manifest, uint64_t id) {
-  const std::vector<Fragment>& fragments = manifest.fragments();
-  auto found = std::lower_bound(fragments.begin(), fragments.end(), id,
-                                [](const Fragment& f, uint64_t id) { return f.id < id; });
-  return found == fragments.end() || found->id != id ? nullptr : &*found;
-}
-
 /// The wanted rows of one fragment, from sorted addresses; kNotFound for one that does not exist.
 Result<format::RowSelection> RowsOf(const Context& context, FragmentSource* source,
                                     const Fragment& fragment,
@@ -100,7 +93,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> DatasetImpl::Take(
   if (sorted.empty()) return arrow::RecordBatch::MakeEmpty(std::move(schema), context.pool());
   const std::vector<std::span<const RowAddress>> groups = GroupAddresses(sorted);
   std::vector<arrow::ArrayVector> pieces(columns.size(), arrow::ArrayVector(groups.size()));
-  ARROW_RETURN_NOT_OK(ParallelFor(CpuThreadPool(), groups.size(), [&](size_t i) -> Status {
+  ARROW_RETURN_NOT_OK(ParallelFor(ScanThreadPool(), groups.size(), [&](size_t i) -> Status {
     ARROW_RETURN_NOT_OK(context.Check());
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch,
                           ReadGroup(context, source_.get(), fields, groups[i]));

@@ -10,12 +10,6 @@
 
 namespace lake::table {
 
-namespace {
-
-constexpr uint64_t kMaxTransactionSize = 1ull << 30;
-
-}  // namespace
-
 std::optional<pb::Transaction> ParseTransaction(std::string_view bytes) {
   pb::Transaction message;
   if (bytes.size() > kMaxTransactionSize ||

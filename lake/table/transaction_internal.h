@@ -13,6 +13,9 @@
 
 namespace lake::table {
 
+/// The bytes of the largest transaction that is read or written.
+inline constexpr uint64_t kMaxTransactionSize = 1ull << 30;
+
 /// Where the `.txn` file of a transaction lies.
 std::string TransactionFileName(uint64_t read_version, const std::string& uuid);
 std::string TransactionKey(const std::string& file_name);

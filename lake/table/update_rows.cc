@@ -7,6 +7,7 @@
 #include <arrow/type.h>
 
 #include "lake/base/thread_pool.h"
+#include "lake/table/batch_stream.h"
 #include "lake/table/column_expression.h"
 
 namespace lake::table {
@@ -40,10 +41,10 @@ class Updater {
     ARROW_ASSIGN_OR_RAISE(std::unique_ptr<RowChange> change,
                           RowChange::Open(context_, dataset_, std::move(row_options)));
     // Read and computed side by side, written in order: a bounded number of morsels at a time.
-    const size_t wave = CpuThreadPool()->num_threads() + 1;
+    const size_t wave = MorselsAtOnce(context_, *scanner);
     for (size_t first = 0; first < scanner->num_morsels(); first += wave) {
       std::vector<ChangedRows> changed(std::min(wave, scanner->num_morsels() - first));
-      ARROW_RETURN_NOT_OK(ParallelFor(CpuThreadPool(), changed.size(), [&](size_t i) -> Status {
+      ARROW_RETURN_NOT_OK(ParallelFor(ScanThreadPool(), changed.size(), [&](size_t i) -> Status {
         ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch,
                               scanner->Read(context_, first + i));
         if (batch == nullptr || batch->num_rows() == 0) return Status::OK();

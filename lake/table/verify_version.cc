@@ -6,14 +6,17 @@
 
 #include "lake/table/deletion_file.h"
 #include "lake/table/manifest_internal.h"
+#include "lake/table/row_bytes.h"
 #include "lake/table/verify_version_internal.h"
 
 namespace lake::table {
 
 namespace {
 
-constexpr uint64_t kRowsAtOnce = 64 * 1024;
+constexpr uint64_t kMostRowsAtOnce = 64 * 1024;
+constexpr uint64_t kMostBytesAtOnce = 32ull << 20;
 constexpr char kRestore[] = "bring the file back from a backup, or restore a version without it";
+constexpr char kOthersCanBeRead[] = "other columns can be read; bring the file back from a backup";
 constexpr char kRewrite[] = "write the rows again, or restore an older version";
 
 class VersionCheck {
@@ -139,9 +142,19 @@ Status VersionCheck::ReadColumns(const DataFile& file, const std::string& key,
       fresh |= column >= 0 && seen->columns_read.insert(column).second;
     }
     if (!present || !fresh) continue;
-    for (uint64_t row = 0; row < seen->reader->num_rows(); row += kRowsAtOnce) {
+    ARROW_RETURN_NOT_OK(job_->context().Check());
+    const Result<uint64_t> bytes =
+        seen->reader->EstimateBytes(job_->context(), std::span(&request, 1), kMostRowsAtOnce);
+    if (!bytes.ok()) {
+      job_->Error(key, fmt::format("column \"{}\": {}", field.name, ErrorText(bytes.status())),
+                  kOthersCanBeRead);
+      continue;
+    }
+    const uint64_t step = RowsPerRead(BytesPerRead(job_->context(), kMostBytesAtOnce),
+                                      *bytes / kMostRowsAtOnce, kMostRowsAtOnce);
+    for (uint64_t row = 0; row < seen->reader->num_rows(); row += step) {
       ARROW_RETURN_NOT_OK(job_->context().Check());
-      const uint64_t count = std::min(kRowsAtOnce, seen->reader->num_rows() - row);
+      const uint64_t count = std::min(step, seen->reader->num_rows() - row);
       Result<std::shared_ptr<arrow::RecordBatch>> batch =
           seen->reader->Read(job_->context(), std::span(&request, 1), {row, count});
       Status status = batch.ok() ? (*batch)->ValidateFull() : batch.status();
@@ -149,7 +162,7 @@ Status VersionCheck::ReadColumns(const DataFile& file, const std::string& key,
         job_->Error(key,
                     fmt::format("column \"{}\", rows {} to {}: {}", field.name, row,
                                 row + count - 1, ErrorText(status)),
-                    "other columns can be read; bring the file back from a backup");
+                    kOthersCanBeRead);
         break;
       }
       job_->report()->rows_read += count;

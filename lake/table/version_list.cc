@@ -13,8 +13,6 @@ namespace lake::table {
 namespace {
 
 constexpr char kFolder[] = "_versions/";
-// Protobuf's own bound for a message, with room for the sections.
-constexpr uint64_t kMaxManifestSize = 4ull << 30;
 
 }  // namespace
 

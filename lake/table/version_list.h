@@ -30,6 +30,10 @@ struct VersionList {
 /// claim one version.
 Result<VersionList> ListVersions(const Context& context, storage::ObjectStore* store);
 
+/// The bytes of the largest manifest file that is read: protobuf's own bound for a message, with
+/// room for the sections.
+inline constexpr uint64_t kMaxManifestSize = 4ull << 30;
+
 /// The key of a version's manifest.
 std::string ManifestKey(uint64_t version, ManifestNaming naming);
 

@@ -28,3 +28,28 @@ def test_compaction_of_512_mib_under_64_mib(lake, idle_bytes, decode):  # noqa: 
     assert len(lance.dataset(path).get_fragments()) == 2
     assert lance.dataset(path).count_rows() == 8 * rows
     assert taken < 2 * BUDGET, f"{taken // MIB} MiB beyond the idle program"
+
+
+@pytest.fixture
+def wide_rows(lake):
+    """A table of 512 MiB in rows of 1 MiB, in eight files."""
+    lake.sql("CREATE TABLE main.images (id BIGINT, image BLOB)")
+    path = json.loads(lake.run("table", "describe", "main.images", "--json").stdout)["location"]
+    random = np.random.default_rng(2)
+    schema = lance.dataset(path).schema
+    for i in range(8):
+        batch = pa.table({"id": range(i * 64, (i + 1) * 64), "image": [random.bytes(MIB) for _ in range(64)]})
+        lance.write_dataset(batch.cast(schema), path, mode="append")
+    return path
+
+
+def test_compaction_of_rows_of_a_mib(lake, idle_bytes, wide_rows):  # noqa: F811
+    taken = peak_bytes(lake, "table", "compact", "main.images", "--decode") - idle_bytes
+    assert len(lance.dataset(wide_rows).get_fragments()) == 1
+    assert lance.dataset(wide_rows).count_rows() == 512
+    assert taken < 2 * BUDGET, f"{taken // MIB} MiB beyond the idle program"
+
+
+def test_verify_of_rows_of_a_mib(lake, idle_bytes, wide_rows):  # noqa: F811
+    taken = peak_bytes(lake, "table", "verify", "main.images", "--data") - idle_bytes
+    assert taken < 2 * BUDGET, f"{taken // MIB} MiB beyond the idle program"
