@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct IngestFlags {
   std::string table;
   std::vector<std::string> paths;
   bool create = false;
+  std::string file_version;
   std::string operation_id;
   bool json = false;
 };
@@ -25,6 +27,12 @@ struct IngestFlags {
 Status RunIngestCommand(Invocation* invocation, const IngestFlags& flags) {
   auto name = service::ParseTableName(flags.table);
   if (!name.ok()) return UsageError(name.status().message());
+  std::optional<format::FileVersion> file_version;
+  if (!flags.file_version.empty()) {
+    auto parsed = format::FileVersion::Parse(flags.file_version);
+    if (!parsed.ok()) return UsageError(parsed.status().message());
+    file_version = *parsed;
+  }
   ARROW_ASSIGN_OR_RAISE(service::Workspace * workspace,
                         invocation->OpenWorkspace(/*must_exist=*/!flags.create));
   ProgressBar bar("ingest", invocation->context.clock, invocation->quiet);
@@ -32,6 +40,7 @@ Status RunIngestCommand(Invocation* invocation, const IngestFlags& flags) {
   request.table = *std::move(name);
   request.paths = flags.paths;
   request.create = flags.create;
+  request.file_version = file_version;
   request.operation_id = flags.operation_id;
   request.max_buffered_bytes = workspace->options().write_buffer_bytes;
   request.progress = [&bar](const service::IngestProgress& progress) {
@@ -68,6 +77,8 @@ void AddIngestCommand(CLI::App* app, Invocation* invocation) {
   command->add_option("paths", flags->paths, "The files, in this order")->required();
   command->add_flag("--create", flags->create,
                     "Make the table, with the columns of the first file");
+  command->add_option("--file-version", flags->file_version,
+                      "With --create: 2.1 or 2.2, the version of the table's data files");
   command->add_option("--operation-id", flags->operation_id,
                       "UUIDv7; running again with the same id and input changes nothing twice");
   command->add_flag("--json", flags->json, "Print JSON");

@@ -21,12 +21,12 @@ Status RunVersionCommand(Invocation* invocation, bool json) {
         PrettyJson(boost::json::object{{"lake", LakeVersion()},
                                        {"arrow", arrow},
                                        {"duckdb", duckdb},
-                                       {"file_versions_read", {"2.1", "2.2"}},
-                                       {"file_version_written", "2.2"}}));
+                                       {"file_versions_read", {"2.0", "2.1", "2.2"}},
+                                       {"file_versions_written", {"2.1", "2.2"}}}));
   }
-  return invocation->output.Write(
-      fmt::format("lake {}\nArrow {}, DuckDB {}\nLance files: reads 2.0 to 2.2, writes 2.2\n",
-                  LakeVersion(), arrow, duckdb));
+  return invocation->output.Write(fmt::format(
+      "lake {}\nArrow {}, DuckDB {}\nLance files: reads 2.0 to 2.2, writes 2.1 and 2.2\n",
+      LakeVersion(), arrow, duckdb));
 }
 
 }  // namespace

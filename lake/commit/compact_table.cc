@@ -113,7 +113,7 @@ class CompactionCommit {
       const bool again =
           CodeOf(committed.status()) == ErrorCode::kConflict && attempt < kMaxCommits;
       Result<std::shared_ptr<table::Dataset>> opened =
-          again ? table::Dataset::Open(context_, store_)
+          again ? table_.dataset->Reopen(context_)
                 : Result<std::shared_ptr<table::Dataset>>(committed.status());
       if (!opened.ok()) {
         Discard(context_, store_.get(), groups_);

@@ -137,19 +137,11 @@ Result<std::unique_ptr<TableWrite>> LakehouseImpl::Replace(const Context& contex
   return StartReplace(context, core_, principal, std::move(table), schema, options);
 }
 
-Result<std::unique_ptr<TableChange>> LakehouseImpl::StartChange(
-    const Context& context, const catalog::Principal& principal,
-    std::shared_ptr<const OpenTable> table, const WriteOptions& options) {
-  return StartTableChange(context, core_, principal, std::move(table), options);
-}
-
 Result<CommitOutcome> LakehouseImpl::Change(const Context& context,
                                             const catalog::Principal& principal,
                                             std::shared_ptr<const OpenTable> table,
                                             const ChangeMaker& make, const WriteOptions& options) {
-  ARROW_ASSIGN_OR_RAISE(std::unique_ptr<TableChange> change,
-                        StartChange(context, principal, std::move(table), options));
-  return RunChange(context, change.get(), make);
+  return ChangeTable(context, core_, principal, std::move(table), make, options);
 }
 
 Result<std::unique_ptr<ChangeWrite>> LakehouseImpl::ChangeRows(

@@ -12,6 +12,7 @@
 
 #include "lake/base/context.h"
 #include "lake/catalog/metastore.h"
+#include "lake/format/version.h"
 #include "lake/objects/stage.h"
 #include "lake/table/dataset.h"
 #include "lake/table/row_change.h"
@@ -68,30 +69,17 @@ struct WriteOptions {
   /// Replace: the rows were worked out from the table itself, at the version that it is opened at.
   /// Behind any other commit it is a kConflict, retryable.
   bool replaces_what_was_read = false;
+  /// Of Create and Replace: the version of the table's data files, 2.1 or 2.2. Nothing: 2.2, or the
+  /// one that the replaced table has.
+  std::optional<format::FileVersion> file_version;
 };
 
-/// What a change of a table is worked out from.
+/// What a change of a table is worked out from, for as long as that takes.
 struct ChangeInput {
   std::shared_ptr<const table::Dataset> dataset;
   /// Goes to all that writes values: FILE values are checked as in a TableWrite.
   table::RowCheck check;
   uint64_t max_buffered_bytes = 0;
-};
-
-/// A change of a table by one of the operations of lake/table. Not thread-safe, but its check is.
-class TableChange {
- public:
-  virtual ~TableChange() = default;
-
-  /// Set if the operation was done before: nothing needs to be worked out.
-  virtual const std::optional<CommitOutcome>& replayed() const = 0;
-  /// What to work it out from. Its check must not outlive this object.
-  virtual const ChangeInput& input() const = 0;
-  /// Commits what was worked out from input(); a change of nothing makes no version. kConflict that
-  /// is retryable: another commit came first, and the change can be worked out again after Renew.
-  virtual Result<CommitOutcome> Commit(const Context& context, table::PreparedChange change) = 0;
-  /// Moves input() to the newest version.
-  virtual Status Renew(const Context& context) = 0;
 };
 
 /// Works a change out on a version, with the functions of lake/table. Called again on a newer one
@@ -184,12 +172,6 @@ class Lakehouse {
                                                       std::shared_ptr<const OpenTable> table,
                                                       const arrow::Schema& schema,
                                                       const WriteOptions& options) = 0;
-
-  /// Starts a change of `table` from its version. With an operation id, idempotent as Append.
-  virtual Result<std::unique_ptr<TableChange>> StartChange(const Context& context,
-                                                           const catalog::Principal& principal,
-                                                           std::shared_ptr<const OpenTable> table,
-                                                           const WriteOptions& options) = 0;
 
   /// Changes `table` by what `make` works out, in one commit. Where another commit came first that
   /// it cannot be brought on top of, it is worked out again on the newest version, up to 20 times.

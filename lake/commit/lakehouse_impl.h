@@ -52,10 +52,6 @@ class LakehouseImpl : public Lakehouse {
                                               std::shared_ptr<const OpenTable> table,
                                               const arrow::Schema& schema,
                                               const WriteOptions& options) override;
-  Result<std::unique_ptr<TableChange>> StartChange(const Context& context,
-                                                   const catalog::Principal& principal,
-                                                   std::shared_ptr<const OpenTable> table,
-                                                   const WriteOptions& options) override;
   Result<CommitOutcome> Change(const Context& context, const catalog::Principal& principal,
                                std::shared_ptr<const OpenTable> table, const ChangeMaker& make,
                                const WriteOptions& options) override;

@@ -74,10 +74,8 @@ Result<CommitOutcome> Maintenance::CommitRestore(const Context& context, const O
                                                  uint64_t version, const OperationKey& operation,
                                                  std::optional<uint64_t> replay_base) {
   const std::shared_ptr<storage::ObjectStore>& store = table.dataset->store();
-  table::OpenOptions open;
-  open.version = version;
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<table::Dataset> old,
-                        table::Dataset::Open(context, store, open));
+                        table.dataset->Reopen(context, version));
   CommitOutcome outcome;
   outcome.num_rows = table::KnownRows(old->manifest());
   table::Transaction transaction = table::NewTransaction(

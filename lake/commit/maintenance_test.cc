@@ -1,5 +1,9 @@
 #include "lake/commit/maintenance.h"
 
+#include <utility>
+
+#include <arrow/compute/expression.h>
+#include <arrow/record_batch.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +11,7 @@
 #include "lake/commit/testing/test_lakehouse.h"
 #include "lake/storage/memory_store.h"
 #include "lake/storage/testing/faulty_store.h"
+#include "lake/table/update_rows.h"
 
 namespace lake::commit {
 namespace {
@@ -151,6 +156,69 @@ TEST_F(MaintenanceTest, AShallowClonePinsItsSource) {
                    .ok());
   ASSERT_TRUE((*lakehouse_)->Drop(context_, {}, Open("c")->entry).ok());
   EXPECT_TRUE((*lakehouse_)->Drop(context_, {}, Open()->entry).ok());
+}
+
+/// Adds 1 to each number; another commit that adds 100 to each comes first, once.
+Status ChangeBehindAnother(const Context& context, Lakehouse* lakehouse,
+                           const std::shared_ptr<const OpenTable>& table) {
+  namespace cp = arrow::compute;
+  bool raced = false;
+  auto add = [](int64_t step) {
+    table::UpdateRowsOptions options;
+    options.assignments.emplace("x", cp::call("add", {cp::field_ref("x"), cp::literal(step)}));
+    return options;
+  };
+  auto other = [&](const Context& context, const ChangeInput& input) {
+    return table::UpdateRows(context, input.dataset, add(100));
+  };
+  auto mine = [&](const Context& context,
+                  const ChangeInput& input) -> Result<table::PreparedChange> {
+    ARROW_ASSIGN_OR_RAISE(table::PreparedChange change,
+                          table::UpdateRows(context, input.dataset, add(1)));
+    if (!std::exchange(raced, true)) {
+      ARROW_RETURN_NOT_OK(lakehouse->Change(context, {}, table, other, {}).status());
+    }
+    return change;
+  };
+  return lakehouse->Change(context, {}, table, mine, {}).status();
+}
+
+TEST_F(MaintenanceTest, AChangeOfABranchIsWorkedOutAgainBehindAnother) {
+  MakeTable();
+  ASSERT_TRUE(maintenance().CreateBranch(context_, *Open(), "b").ok());
+  table::OpenOptions on_branch;
+  on_branch.branch = "b";
+  const Status changed = ChangeBehindAnother(context_, lakehouse_->get(), Open("t", on_branch));
+  ASSERT_TRUE(changed.ok()) << changed;
+  EXPECT_THAT(*ReadNumbers(context_, *Open("t", on_branch)->dataset),
+              ElementsAre(102, 103, 104, 105, 106));
+  EXPECT_THAT(Values(), ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST_F(MaintenanceTest, AChangeOfAShallowCloneIsWorkedOutAgainBehindAnother) {
+  MakeTable();
+  ASSERT_TRUE(maintenance().Clone(context_, *Open(), {catalog::kMainNamespace, "c"}, {}).ok());
+  const Status changed = ChangeBehindAnother(context_, lakehouse_->get(), Open("c"));
+  ASSERT_TRUE(changed.ok()) << changed;
+  EXPECT_THAT(Values("c"), ElementsAre(102, 103, 104, 105, 106));
+  EXPECT_THAT(Values(), ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST_F(MaintenanceTest, OperationsWithAnIdAreForTheMainLine) {
+  MakeTable();
+  ASSERT_TRUE(maintenance().CreateBranch(context_, *Open(), "b").ok());
+  table::OpenOptions on_branch;
+  on_branch.branch = "b";
+  const auto table = Open("t", on_branch);
+  WriteOptions options;
+  auto write = lakehouse_->get()->Append(context_, {}, table, options).ValueOrDie();
+  ASSERT_TRUE(write->Write(*Numbers({6})).ok());
+  ASSERT_TRUE(write->Commit(context_).ok());
+  EXPECT_THAT(Values(), ElementsAre(1, 2, 3, 4, 5));
+  options.operation = {Uuid::NewV7(context_).ToString(), "digest"};
+  const Status refused = lakehouse_->get()->Append(context_, {}, table, options).status();
+  EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
+  EXPECT_THAT(refused.message(), HasSubstr("branch b"));
 }
 
 TEST_F(MaintenanceTest, PinsOfClonesThatNeverCameToBeAreLifted) {

@@ -8,12 +8,12 @@ namespace lake::commit {
 
 RowSink::RowSink(const Context& context, std::shared_ptr<storage::ObjectStore> store,
                  format::Schema schema, std::shared_ptr<arrow::Schema> arrow_schema,
-                 FileReferenceChecker checker, uint64_t max_buffered_bytes)
+                 FileReferenceChecker checker, const table::AppendWriterOptions& options)
     : context_(context),
       store_(std::move(store)),
       schema_(std::move(schema)),
       arrow_schema_(std::move(arrow_schema)),
-      max_buffered_bytes_(max_buffered_bytes),
+      options_(options),
       checker_(std::move(checker)) {}
 
 Status RowSink::Write(const arrow::RecordBatch& batch) {
@@ -28,9 +28,7 @@ Status RowSink::WriteChecked(const arrow::RecordBatch& batch) {
   if (rows->num_rows() == 0) return Status::OK();
   if (checker_.needed()) ARROW_RETURN_NOT_OK(checker_.Check(context_, *rows));
   if (writer_ == nullptr) {
-    table::AppendWriterOptions options;
-    options.max_buffered_bytes = max_buffered_bytes_;
-    ARROW_ASSIGN_OR_RAISE(writer_, table::AppendWriter::Open(context_, store_, schema_, options));
+    ARROW_ASSIGN_OR_RAISE(writer_, table::AppendWriter::Open(context_, store_, schema_, options_));
   }
   ARROW_RETURN_NOT_OK(writer_->Write(*rows));
   num_rows_ += static_cast<uint64_t>(rows->num_rows());

@@ -26,7 +26,7 @@ class RowSink {
   /// `store` is rooted at the table's folder, `schema` has its ids.
   RowSink(const Context& context, std::shared_ptr<storage::ObjectStore> store,
           format::Schema schema, std::shared_ptr<arrow::Schema> arrow_schema,
-          FileReferenceChecker checker, uint64_t max_buffered_bytes);
+          FileReferenceChecker checker, const table::AppendWriterOptions& options);
 
   const std::shared_ptr<arrow::Schema>& schema() const { return arrow_schema_; }
   uint64_t num_rows() const { return num_rows_; }
@@ -49,7 +49,7 @@ class RowSink {
   const std::shared_ptr<storage::ObjectStore> store_;
   const format::Schema schema_;
   const std::shared_ptr<arrow::Schema> arrow_schema_;
-  const uint64_t max_buffered_bytes_;
+  const table::AppendWriterOptions options_;
   FileReferenceChecker checker_;
   // Opened by the first row: a write without rows touches nothing.
   std::unique_ptr<table::AppendWriter> writer_;

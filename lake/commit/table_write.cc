@@ -52,19 +52,25 @@ class ReplayedWrite : public TableWrite {
   uint64_t num_rows_ = 0;
 };
 
+/// What a table becomes whose rows are all replaced.
+struct Replacement {
+  format::Schema schema;
+  format::FileVersion file_version;
+};
+
 /// New rows of a table that is there, besides its old ones or in their place.
 class AppendWrite : public TableWrite {
  public:
-  /// With `new_schema` the rows replace all that the table has.
+  /// With `replacement` the rows replace all that the table has.
   AppendWrite(std::shared_ptr<LakehouseCore> core, std::shared_ptr<const OpenTable> table,
               const WriteOptions& options, std::optional<uint64_t> replay_base,
-              std::unique_ptr<RowSink> sink, std::optional<format::Schema> new_schema = {})
+              std::unique_ptr<RowSink> sink, std::optional<Replacement> replacement = {})
       : core_(std::move(core)),
         table_(std::move(table)),
         operation_(options.operation),
         replaces_what_was_read_(options.replaces_what_was_read),
         replay_base_(replay_base),
-        new_schema_(std::move(new_schema)),
+        replacement_(std::move(replacement)),
         sink_(std::move(sink)) {}
 
   const std::shared_ptr<arrow::Schema>& schema() const override { return sink_->schema(); }
@@ -79,7 +85,7 @@ class AppendWrite : public TableWrite {
     CrashPoint("data_written");
     const uint64_t read_version = table_->dataset->manifest().version();
     CommitOutcome outcome{.version = read_version, .num_rows = sink_->num_rows()};
-    if (!fragments.empty() || new_schema_) {
+    if (!fragments.empty() || replacement_) {
       ARROW_ASSIGN_OR_RAISE(table::CommitResult result,
                             CommitRows(context, read_version, std::move(fragments)));
       outcome.version = result.version;
@@ -101,10 +107,11 @@ class AppendWrite : public TableWrite {
                                          std::vector<table::Fragment> fragments) {
     const std::shared_ptr<storage::ObjectStore>& store = table_->dataset->store();
     table::Operation operation;
-    if (new_schema_) {
+    if (replacement_) {
       table::OverwriteOperation overwrite;
       overwrite.fragments = std::move(fragments);
-      overwrite.schema = *new_schema_;
+      overwrite.schema = replacement_->schema;
+      overwrite.file_version = replacement_->file_version;
       operation = std::move(overwrite);
     } else {
       operation = table::AppendOperation{std::move(fragments)};
@@ -134,7 +141,7 @@ class AppendWrite : public TableWrite {
   const bool replaces_what_was_read_;
   /// Set if an attempt of the operation may have been made before.
   const std::optional<uint64_t> replay_base_;
-  const std::optional<format::Schema> new_schema_;
+  const std::optional<Replacement> replacement_;
   const std::unique_ptr<RowSink> sink_;
   bool ended_ = false;
 };
@@ -143,11 +150,13 @@ class CreateWrite : public TableWrite {
  public:
   CreateWrite(const Context& context, std::shared_ptr<LakehouseCore> core, catalog::Entry entry,
               std::shared_ptr<storage::ObjectStore> store, format::Schema schema,
-              OperationKey operation, std::unique_ptr<RowSink> sink)
+              const format::FileVersion& file_version, OperationKey operation,
+              std::unique_ptr<RowSink> sink)
       : context_(SettlingContext(context)),
         core_(std::move(core)),
         store_(std::move(store)),
         schema_(std::move(schema)),
+        file_version_(file_version),
         operation_(std::move(operation)),
         sink_(std::move(sink)),
         keeper_(context, core_->shared_metastore(), std::move(entry)) {}
@@ -173,6 +182,7 @@ class CreateWrite : public TableWrite {
     table::OverwriteOperation create;
     create.fragments = *std::move(fragments);
     create.schema = schema_;
+    create.file_version = file_version_;
     create.table_metadata[kIncarnationKey] = entry.incarnation.ToString();
     table::Transaction transaction = table::NewTransaction(
         context, /*read_version=*/0, std::move(create), sink_->TakeNewObjects());
@@ -225,6 +235,7 @@ class CreateWrite : public TableWrite {
   const std::shared_ptr<LakehouseCore> core_;
   const std::shared_ptr<storage::ObjectStore> store_;
   const format::Schema schema_;
+  const format::FileVersion file_version_;
   const OperationKey operation_;
   const std::unique_ptr<RowSink> sink_;
   LeaseKeeper keeper_;
@@ -237,6 +248,14 @@ Result<FileReferenceChecker> MakeChecker(const Context& context, LakehouseCore* 
   ARROW_RETURN_NOT_OK(RefuseNestedFile(schema));
   ARROW_ASSIGN_OR_RAISE(auto stage, core->StageFor(context, principal.tenant));
   return FileReferenceChecker(schema, std::move(stage), options.file_provenance_proved);
+}
+
+table::AppendWriterOptions WriterOptions(const WriteOptions& options,
+                                         const format::FileVersion& file_version) {
+  table::AppendWriterOptions writer;
+  writer.max_buffered_bytes = options.max_buffered_bytes;
+  writer.file_version = file_version;
+  return writer;
 }
 
 // Reserves the name, settling expired creations that hold it.
@@ -274,7 +293,8 @@ Result<std::unique_ptr<TableWrite>> StartAppend(const Context& context,
   ARROW_RETURN_NOT_OK(core->write_gate());
   ARROW_RETURN_NOT_OK(CheckOperationKey(options.operation));
   const table::Dataset& dataset = *table->dataset;
-  ARROW_RETURN_NOT_OK(table::CheckTakesRows(dataset.manifest(), table->entry.name.ToString()));
+  ARROW_ASSIGN_OR_RAISE(const format::FileVersion file_version,
+                        table::VersionOfNewFiles(dataset.manifest(), table->entry.name.ToString()));
   ARROW_ASSIGN_OR_RAISE(
       FileReferenceChecker checker,
       MakeChecker(context, core.get(), principal, *dataset.arrow_schema(), options));
@@ -286,7 +306,7 @@ Result<std::unique_ptr<TableWrite>> StartAppend(const Context& context,
   }
   auto sink = std::make_unique<RowSink>(context, dataset.store(), dataset.manifest().schema(),
                                         dataset.arrow_schema(), std::move(checker),
-                                        options.max_buffered_bytes);
+                                        WriterOptions(options, file_version));
   return std::make_unique<AppendWrite>(std::move(core), std::move(table), options,
                                        begun.replay_base, std::move(sink));
 }
@@ -304,7 +324,14 @@ Result<std::unique_ptr<TableWrite>> StartReplace(const Context& context,
   ARROW_RETURN_NOT_OK(table::CheckWritable(dataset.manifest(), table->entry.name.ToString()));
   ARROW_ASSIGN_OR_RAISE(format::Schema table_schema,
                         format::SchemaFromArrow(schema, table::NextFieldId(dataset.manifest())));
-  ARROW_RETURN_NOT_OK(format::CheckWritable(table_schema));
+  format::FileVersion file_version;
+  if (options.file_version) {
+    file_version = *options.file_version;
+  } else {
+    ARROW_ASSIGN_OR_RAISE(
+        file_version, table::VersionOfNewFiles(dataset.manifest(), table->entry.name.ToString()));
+  }
+  ARROW_RETURN_NOT_OK(format::CheckWritable(table_schema, file_version));
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Schema> arrow_schema, format::ToArrow(table_schema));
   ARROW_ASSIGN_OR_RAISE(FileReferenceChecker checker,
                         MakeChecker(context, core.get(), principal, *arrow_schema, options));
@@ -315,9 +342,10 @@ Result<std::unique_ptr<TableWrite>> StartReplace(const Context& context,
   }
   auto sink =
       std::make_unique<RowSink>(context, dataset.store(), table_schema, std::move(arrow_schema),
-                                std::move(checker), options.max_buffered_bytes);
+                                std::move(checker), WriterOptions(options, file_version));
   return std::make_unique<AppendWrite>(std::move(core), std::move(table), options,
-                                       begun.replay_base, std::move(sink), std::move(table_schema));
+                                       begun.replay_base, std::move(sink),
+                                       Replacement{std::move(table_schema), file_version});
 }
 
 Result<std::unique_ptr<TableWrite>> StartCreate(
@@ -329,7 +357,8 @@ Result<std::unique_ptr<TableWrite>> StartCreate(
   ARROW_RETURN_NOT_OK(CheckOperationKey(options.operation));
   ARROW_RETURN_NOT_OK(CheckNewColumns(schema));
   ARROW_ASSIGN_OR_RAISE(format::Schema table_schema, format::SchemaFromArrow(schema));
-  ARROW_RETURN_NOT_OK(format::CheckWritable(table_schema));
+  const format::FileVersion file_version = options.file_version.value_or(format::kFileVersion22);
+  ARROW_RETURN_NOT_OK(format::CheckWritable(table_schema, file_version));
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Schema> arrow_schema, format::ToArrow(table_schema));
   ARROW_ASSIGN_OR_RAISE(FileReferenceChecker checker,
                         MakeChecker(context, core.get(), principal, *arrow_schema, options));
@@ -364,9 +393,10 @@ Result<std::unique_ptr<TableWrite>> StartCreate(
   CrashPoint("operation_recorded");
   ARROW_ASSIGN_OR_RAISE(auto store, core->TableStore(entry));
   auto sink = std::make_unique<RowSink>(context, store, table_schema, std::move(arrow_schema),
-                                        std::move(checker), options.max_buffered_bytes);
+                                        std::move(checker), WriterOptions(options, file_version));
   return std::make_unique<CreateWrite>(context, std::move(core), std::move(entry), std::move(store),
-                                       std::move(table_schema), options.operation, std::move(sink));
+                                       std::move(table_schema), file_version, options.operation,
+                                       std::move(sink));
 }
 
 }  // namespace lake::commit

@@ -119,7 +119,8 @@ std::optional<ConstantPage> EncodeConstant(const ValueShape& shape, const PageDa
     result = EncodeNothing(levels, version);
   } else {
     if (version < kFileVersion22 || shape.kind == Kind::kFixedSizeList || shape.entries ||
-        LevelsAreTooLarge(shape, page, levels) || !AllValidEqual(shape, page)) {
+        !shape.packed.empty() || LevelsAreTooLarge(shape, page, levels) ||
+        !AllValidEqual(shape, page)) {
       return std::nullopt;
     }
     result.emplace();

@@ -18,6 +18,7 @@
 #include "lake/format/file_parts_internal.h"
 #include "lake/format/leaf_path.h"
 #include "lake/format/mini_block_encoder_internal.h"
+#include "lake/format/packed_rows.h"
 #include "lake/format/page_builder.h"
 #include "lake/format/page_encoder_internal.h"
 #include "lake/format/row_check.h"
@@ -158,8 +159,12 @@ Result<std::vector<LeafRows>> FileWriterImpl::CheckBatch(const arrow::RecordBatc
   std::vector<LeafRows> rows;
   rows.reserve(leaves_.size());
   for (const LeafColumn& leaf : leaves_) {
-    rows.emplace_back(leaf.path, columns[leaf.path.top_level]);
+    const size_t column = leaf.path.top_level;
+    rows.emplace_back(leaf.path, columns[column]);
     ARROW_RETURN_NOT_OK(CheckLeaf(leaf.path, rows.back(), num_rows_));
+    if (leaf.path.shape.packed.empty()) continue;
+    const LeafRows given(leaf.path, batch.column(static_cast<int>(column)));
+    ARROW_RETURN_NOT_OK(CheckPackedRows(leaf.path, given, num_rows_));
   }
   return rows;
 }

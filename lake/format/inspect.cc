@@ -91,6 +91,20 @@ uint64_t ColumnDescription::num_bytes() const {
   return bytes;
 }
 
+ReadingFloor FloorOf(const FileDescription& file) {
+  ReadingFloor floor;
+  floor.Add(file.version);
+  for (const Field& field : file.schema.fields) floor.Add(field, file.version);
+  for (const ColumnDescription& column : file.columns) {
+    for (const PageDescription& page : column.pages) {
+      if (page.encoding.find(" x constant") != std::string::npos) {
+        floor.Add(FloorFact::kAllNullItems);
+      }
+    }
+  }
+  return floor;
+}
+
 Result<FileDescription> InspectFile(const Context& context, storage::ObjectStore* store,
                                     const std::string& key) {
   FileDescription file;

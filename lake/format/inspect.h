@@ -9,6 +9,7 @@
 
 #include "lake/base/context.h"
 #include "lake/format/container.h"
+#include "lake/format/reading_floor.h"
 #include "lake/format/schema.h"
 #include "lake/format/version.h"
 #include "lake/storage/object_store.h"
@@ -67,6 +68,9 @@ struct FileDescription {
   std::vector<ByteRange> global_buffers;
 };
 
+/// The oldest Lance that reads the file, by its version, types and encodings.
+ReadingFloor FloorOf(const FileDescription& file);
+
 /// Describes `key` in `store`. Reads metadata only, memory is bounded by the file's size. kCorrupt
 /// and kUnsupported as FileReader::Open; field types that are not read are described all the same.
 Result<FileDescription> InspectFile(const Context& context, storage::ObjectStore* store,
@@ -74,6 +78,9 @@ Result<FileDescription> InspectFile(const Context& context, storage::ObjectStore
 
 /// For people: several lines, each with a line end.
 std::string ToText(const FileDescription& file);
+
+/// {"lance": "3.0" (null: no release is known), "reasons": [...]}
+boost::json::object ToJson(const ReadingFloor& floor);
 
 /// For programs: {"kind": "file", ...} with the members above under their names. A metadata value
 /// that is not UTF-8 is written as "hex:" and its digits.

@@ -109,6 +109,7 @@ std::string ToText(const FileDescription& file) {
   fmt::format_to(out, "{}: Lance file of version {}\n  {} row{}, {} column{}, {} bytes\n", file.key,
                  file.version.ToString(), file.num_rows, Plural(file.num_rows), file.columns.size(),
                  Plural(file.columns.size()), file.file_size);
+  fmt::format_to(out, "  read by {}\n", FloorOf(file).ToString());
   fmt::format_to(out, "fields\n");
   for (const Field& field : file.schema.fields) FieldToText(field, 1, out);
   fmt::format_to(out, "columns\n");
@@ -130,6 +131,14 @@ std::string ToText(const FileDescription& file) {
   return text;
 }
 
+json::object ToJson(const ReadingFloor& floor) {
+  json::array reasons;
+  for (const std::string& reason : floor.reasons()) reasons.push_back(json::value(reason));
+  const auto release = floor.release();
+  return {{"lance", release ? json::value(release->ToString()) : json::value(nullptr)},
+          {"reasons", std::move(reasons)}};
+}
+
 json::object ToJson(const FileDescription& file) {
   json::array fields;
   for (const Field& field : file.schema.fields) fields.push_back(FieldToJson(field));
@@ -144,6 +153,7 @@ json::object ToJson(const FileDescription& file) {
           {"file_version", file.version.ToString()},
           {"file_size", file.file_size},
           {"num_rows", file.num_rows},
+          {"reading_floor", ToJson(FloorOf(file))},
           {"fields", std::move(fields)},
           {"metadata", MetadataToJson(file.schema.metadata)},
           {"columns", std::move(columns)},

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lake/base/error.h"
 #include "lake/format/schema.h"
@@ -31,6 +32,8 @@ struct LeafEncoding {
   double dictionary_ratio = 0.9;
   Compression dictionary_compression = Compression::kDefault;
   std::optional<int> dictionary_compression_level;
+  /// Of a packed struct: those of its fields, whose own metadata alone counts.
+  std::vector<LeafEncoding> fields;
 
   bool has_general_compression() const {
     return compression == Compression::kLz4 || compression == Compression::kZstd;

@@ -6,10 +6,14 @@
 #include <arrow/type.h>
 
 #include "lake/format/file_writer.h"
+#include "lake/format/packed_rows.h"
 #include "lake/format/page_builder.h"
 
 namespace lake::format {
 namespace {
+
+// A chunk holds two values at least.
+constexpr size_t kMostPackedBytes = 4096;
 
 Status Refuse(const Field& field, const std::string& path, const std::string& why) {
   return Error(ErrorCode::kUnsupported, "a column is not written: '{}', type {}: {}", path,
@@ -32,6 +36,7 @@ class PathFinder {
   Status Descend(const Field& field, const std::string& path);
   Status DescendInto(const Field& field, const std::string& path, PathStep step, int child);
   Status AddLeaf(const Field& field, const std::string& path);
+  Status SetPacked(const Field& field, const std::string& path, LeafPath* leaf) const;
   Status NeedsVersion22(const Field& field, const std::string& path) const;
 
   const FileVersion version_;
@@ -52,7 +57,6 @@ Status PathFinder::DescendInto(const Field& field, const std::string& path, Path
 
 Status PathFinder::Descend(const Field& field, const std::string& path) {
   if (field.is_blob_v1() || field.is_blob_v2()) return Refuse(field, path, "it is a blob");
-  if (field.is_packed()) return Refuse(field, path, "it is a packed struct");
   if (field.is_leaf()) return AddLeaf(field, path);
   PathStep step;
   step.nullable = field.nullable;
@@ -97,8 +101,13 @@ Status PathFinder::AddLeaf(const Field& field, const std::string& path) {
   leaf.path = path;
   ARROW_ASSIGN_OR_RAISE(const auto arrow_field, ToArrow(field));
   // JSON is read as text, but lies in the file as binary.
-  leaf.shape = field.logical_type == "json" ? ValueShapeOf(*arrow::large_binary())
-                                            : ValueShapeOf(*arrow_field->type());
+  if (field.logical_type == "json") {
+    leaf.shape = ValueShapeOf(*arrow::large_binary());
+  } else if (field.is_packed()) {
+    ARROW_RETURN_NOT_OK(SetPacked(field, path, &leaf));
+  } else {
+    leaf.shape = ValueShapeOf(*arrow_field->type());
+  }
   if (leaf.shape.entries && leaf.shape.entries->is_bool) {
     return Refuse(field, path, "it is a dictionary of booleans");
   }
@@ -109,22 +118,43 @@ Status PathFinder::AddLeaf(const Field& field, const std::string& path) {
     leaf.slots_per_row *= step->dimension;
   }
   leaf.levels = LevelShape(layers);
-  if (field.logical_type == "struct" && leaf.levels.num_lists() != 0) {
+  if (field.children.empty() && field.logical_type == "struct" && leaf.levels.num_lists() != 0) {
     return Refuse(field, path, "a struct without fields inside a list is lost");
   }
   if (leaf.shape.dimensions.size() > kMostDimensions) {
     return Refuse(field, path, fmt::format("it has more than {} dimensions", kMostDimensions));
   }
+  std::vector<LeafEncoding> fields = std::move(leaf.encoding.fields);
   ARROW_ASSIGN_OR_RAISE(leaf.encoding,
                         LeafEncoding::From(column_->metadata, field.metadata, path, version_));
+  leaf.encoding.fields = std::move(fields);
   out_->push_back(std::move(leaf));
+  return Status::OK();
+}
+
+Status PathFinder::SetPacked(const Field& field, const std::string& path, LeafPath* leaf) const {
+  ARROW_ASSIGN_OR_RAISE(std::vector<PackedField> fields, PackedFieldsOf(field, path));
+  leaf->shape = PackedShape(std::move(fields));
+  for (const Field& child : field.children) {
+    ARROW_ASSIGN_OR_RAISE(
+        leaf->encoding.fields.emplace_back(),
+        LeafEncoding::From({}, child.metadata, path + "." + child.name, version_));
+  }
+  if (leaf->shape.kind == ValueShape::Kind::kVariable) {
+    return NeedsVersion22(field, path);
+  }
+  if (leaf->shape.width > kMostPackedBytes) {
+    return Refuse(field, path,
+                  fmt::format("rows of a packed struct have at most {} bytes, these {}",
+                              kMostPackedBytes, leaf->shape.width));
+  }
   return Status::OK();
 }
 
 }  // namespace
 
 Result<std::vector<LeafPath>> LeafPathsOf(const Schema& schema, const FileVersion& version) {
-  if (version != kFileVersion21 && version != kFileVersion22) {
+  if (!IsWritten(version)) {
     return Error(ErrorCode::kUnsupported,
                  "files of this version are not written (2.1 and 2.2 are): {}", version.ToString());
   }

@@ -23,25 +23,45 @@ Result<PackedRowDecoder::Part> PackedRowDecoder::PartFrom(
     ARROW_ASSIGN_OR_RAISE(part.codec, StringCodec::From(field.value(), bits));
     return part;
   }
-  if (!field.has_bits_per_value() || field.bits_per_value() != type.value_bits()) {
-    return Error(ErrorCode::kCorrupt, "a field of a packed struct has {} bits, not {}",
-                 field.bits_per_value(), type.value_bits());
-  }
   part.width = type.value_bits() / 8;
   const pb::CompressiveEncoding* values = &field.value();
+  uint64_t items = 1;
   for (const uint32_t list_size : type.list_sizes) {
-    if (!values->has_fixed_size_list() || values->fixed_size_list().has_validity()) {
+    if (!values->has_fixed_size_list()) {
       return Error(ErrorCode::kUnsupported, "encoding {} of a list in a packed struct is not read",
                    EncodingName(*values));
     }
-    if (values->fixed_size_list().items_per_value() != list_size) {
-      return Error(ErrorCode::kCorrupt, "lists have {} items, not {}",
-                   values->fixed_size_list().items_per_value(), list_size);
+    const pb::FixedSizeList& list = values->fixed_size_list();
+    if (list.items_per_value() != list_size) {
+      return Error(ErrorCode::kCorrupt, "lists have {} items, not {}", list.items_per_value(),
+                   list_size);
     }
-    values = &values->fixed_size_list().values();
+    items *= list_size;
+    part.items.push_back({items, list.has_validity()});
+    if (list.has_validity()) part.width += CeilDiv<uint64_t>(items, 8);
+    values = &list.values();
+  }
+  if (!field.has_bits_per_value() || field.bits_per_value() != part.width * 8) {
+    return Error(ErrorCode::kCorrupt, "a field of a packed struct has {} bits, not {}",
+                 field.bits_per_value(), part.width * 8);
   }
   ARROW_RETURN_NOT_OK(ExpectFlat(*values, type.item_bits, "fields of a packed struct"));
   return part;
+}
+
+Status PackedRowDecoder::AppendFixed(const Part& part, std::string_view value, LeafBuilder* out) {
+  for (size_t level = 0; level < part.items.size(); ++level) {
+    const Part::Items& items = part.items[level];
+    if (!items.has_validity) {
+      ARROW_RETURN_NOT_OK(out->item_validity(level).AppendValid(items.count));
+      continue;
+    }
+    ARROW_RETURN_NOT_OK(out->item_validity(level).AppendBits(
+        reinterpret_cast<const uint8_t*>(value.data()), 0, items.count));
+    value.remove_prefix(CeilDiv<uint64_t>(items.count, 8));
+  }
+  std::memcpy(out->AppendFixed(1), value.data(), value.size());
+  return Status::OK();
 }
 
 Result<PackedRowDecoder> PackedRowDecoder::From(const pb::CompressiveEncoding& encoding,
@@ -81,8 +101,7 @@ Status PackedRowDecoder::Append(std::string_view row, LeafBuilder* builder) cons
                    size, row.size());
     }
     if (part.length_width == 0) {
-      std::memcpy(out.AppendFixed(1), row.data(), size);
-      ARROW_RETURN_NOT_OK(out.AppendItemsValid(1));
+      ARROW_RETURN_NOT_OK(AppendFixed(part, row.substr(0, size), &out));
     } else {
       ARROW_ASSIGN_OR_RAISE(const uint64_t made, part.codec.Append(row.substr(0, size), 0, &out));
       const uint64_t end = out.variable_size() + made;

@@ -29,8 +29,16 @@ class PackedRowDecoder {
     uint64_t width = 0;
     uint64_t length_width = 0;
     StringCodec codec;
+    // Of lists, from the outside in: whether the validity of its items stands in front of the
+    // value, and how many items there are. `width` counts it.
+    struct Items {
+      uint64_t count = 0;
+      bool has_validity = false;
+    };
+    std::vector<Items> items;
   };
 
+  static Status AppendFixed(const Part& part, std::string_view value, LeafBuilder* out);
   static Result<Part> PartFrom(const pb::VariablePackedStruct::FieldEncoding& field,
                                const LeafType& type);
 

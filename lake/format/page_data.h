@@ -14,6 +14,28 @@ namespace lake::format {
 /// Fixed-size lists one inside the other in one value, at most; a chunk has a buffer of validity
 /// for each of them.
 inline constexpr size_t kMostDimensions = 8;
+/// A field of a packed struct, as a row of bytes holds it.
+struct PackedField {
+  /// Bytes of a value; 0 for strings and binary.
+  size_t width = 0;
+  /// Of strings and binary: the bits of the length in front of the bytes, 32 or 64.
+  unsigned length_bits = 0;
+  bool is_text = false;
+  /// Of a fixed-size list, as ValueShape::dimensions. While a page is built, the validity of the
+  /// items of each list, a bit each, stands in front of the value.
+  std::vector<size_t> dimensions = {};
+
+  size_t validity_width() const {
+    size_t items = 1;
+    size_t bytes = 0;
+    for (const size_t dimension : dimensions) {
+      items *= dimension;
+      bytes += (items + 7) / 8;
+    }
+    return bytes;
+  }
+  size_t stored_width() const { return validity_width() + width; }
+};
 
 /// How the values of a leaf lie in memory while a page is built.
 struct ValueShape {
@@ -37,6 +59,9 @@ struct ValueShape {
   unsigned offset_bits = 32;
   /// Of a dictionary column, whose values are indices of `width` bytes: the shape of its entries.
   std::shared_ptr<const ValueShape> entries = {};
+  /// Of a packed struct its fields, whose bytes in order are a value: of kFixed if all are of fixed
+  /// width and none is a list, else of kVariable.
+  std::vector<PackedField> packed = {};
 
   /// False for a type without values.
   bool has_values() const { return kind != Kind::kFixed || width != 0; }

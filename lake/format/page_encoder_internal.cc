@@ -12,9 +12,10 @@
 #include "lake/format/full_zip_encoder_internal.h"
 #include "lake/format/level_encoder_internal.h"
 #include "lake/format/mini_block_encoder_internal.h"
+#include "lake/format/packed_row_encoder_internal.h"
 #include "lake/format/page_statistics.h"
+#include "lake/format/text_encoder_internal.h"
 #include "lake/format/value_chunks_internal.h"
-#include "lake/format/value_compressor.h"
 
 namespace lake::format {
 namespace {
@@ -65,6 +66,7 @@ class PageEncoder {
   Result<EncodedPage> EncodeIntegers();
   Result<EncodedPage> EncodeVariable();
   Result<EncodedPage> EncodeVariableFullZip();
+  Result<EncodedPage> EncodePacked() const;
   Result<EncodedPage> EncodeFixedFullZip() const;
   // A dictionary column stays one, whatever its values are: readers take its type from that.
   template <typename T>
@@ -84,7 +86,7 @@ class PageEncoder {
 
   // Whether values that take up to `bytes` go into full-zip.
   bool WantsFullZip(size_t bytes) const;
-  bool WantsSymbols() const;
+  PlainText Text() const;
   std::optional<Compressor> RequestedCompressor() const;
   // `chunks` compressed if that was asked for and the first chunk gets smaller by it.
   Result<std::shared_ptr<ChunkSource>> Compressed(std::shared_ptr<ChunkSource> chunks) const;
@@ -277,10 +279,10 @@ Result<EncodedPage> PageEncoder::EncodeFixed() {
   return MiniBlock(MakeFlatChunks(page_.values.as<uint8_t>(), shape_.width));
 }
 
-bool PageEncoder::WantsSymbols() const {
-  if (!shape_.is_text || page_.longest_value < kFsstShortestLongest) return false;
-  if (options_.compression == Compression::kFsst) return true;
-  return options_.compression == Compression::kDefault && page_.values.size() >= kFsstFewestBytes;
+PlainText PageEncoder::Text() const {
+  const PageData& page = page_;
+  return {page.offsets.as<uint32_t>(), page.values.as<uint8_t>(), page.longest_value,
+          shape_.is_text};
 }
 
 Result<EncodedPage> PageEncoder::EncodeSymbols(const FsstText& text) const {
@@ -295,7 +297,7 @@ Result<EncodedPage> PageEncoder::EncodeSymbols(const FsstText& text) const {
 }
 
 Result<EncodedPage> PageEncoder::EncodeVariable() {
-  const bool symbols = WantsSymbols();
+  const bool symbols = WantsSymbols(Text(), options_);
   const double text_bytes = static_cast<double>(page_.values.size()) * (symbols ? kFsstRatio : 1);
   const size_t other_bytes =
       static_cast<size_t>(text_bytes) + page_.num_values * (shape_.offset_bits / 8);
@@ -315,39 +317,31 @@ Result<EncodedPage> PageEncoder::EncodeVariable() {
 }
 
 Result<EncodedPage> PageEncoder::EncodeVariableFullZip() {
-  const PageData& page = page_;
-  StoredText stored{page.offsets.as<uint32_t>(), page.values.as<uint8_t>()};
-  pb::CompressiveEncoding encoding;
-  pb::CompressiveEncoding* plain = &encoding;
-  std::optional<FsstText> text;
-  std::optional<CompressedValues> compressed;
-  const bool may_compress = options_.compression != Compression::kNone;
-  if (options_.has_general_compression() ||
-      (may_compress && page.longest_value > kCompressedValueBytes)) {
-    ARROW_ASSIGN_OR_RAISE(compressed, CompressValues(stored.offsets, stored.bytes));
-    if (compressed) {
-      stored = {compressed->offsets.as<uint32_t>(), compressed->bytes.as<uint8_t>()};
-      pb::General* const general = encoding.mutable_general();
-      general->mutable_compression()->set_scheme(pb::BufferCompression::ZSTD);
-      general->mutable_compression()->set_level(0);
-      plain = general->mutable_values();
-    }
-  } else if (WantsSymbols()) {
-    text = EncodeFsst(stored.offsets, stored.bytes);
-    if (text) {
-      stored = {text->offsets.as<uint32_t>(), text->codes.as<uint8_t>()};
-      encoding.mutable_fsst()->set_symbol_table(text->symbol_table);
-      plain = encoding.mutable_fsst()->mutable_values();
-    }
-  }
-  plain->mutable_variable()->mutable_offsets()->mutable_flat()->set_bits_per_value(
-      shape_.offset_bits);
-  FullZipPage result = EncodeFullZipVariable(shape_.offset_bits, stored, page, levels_);
-  *result.layout.mutable_value_compression() = std::move(encoding);
+  ARROW_ASSIGN_OR_RAISE(EncodedText text, EncodeEachText(Text(), shape_.offset_bits, options_));
+  FullZipPage result = EncodeFullZipVariable(shape_.offset_bits, text.stored, page_, levels_);
+  *result.layout.mutable_value_compression() = std::move(text.encoding);
   return format::ToPage(std::move(result));
 }
 
+Result<EncodedPage> PageEncoder::EncodePacked() const {
+  if (shape_.kind == Kind::kVariable) {
+    ARROW_ASSIGN_OR_RAISE(FullZipPage rows,
+                          EncodePackedRows(shape_.packed, options_.fields, page_, levels_));
+    return format::ToPage(std::move(rows));
+  }
+  if (!FitsMiniBlocks(levels_)) {
+    return Error(ErrorCode::kUnsupported,
+                 "a row of packed structs with more than {} null or empty lists is not written: {}",
+                 kMostChunkLevels, levels_.count);
+  }
+  const PageData& page = page_;
+  const auto chunks = MakePackedChunks(page.values.as<uint8_t>(), shape_.packed);
+  ARROW_ASSIGN_OR_RAISE(MiniBlockPage result, Lay(chunks.get()));
+  return ToPage(std::move(result));
+}
+
 Result<EncodedPage> PageEncoder::Encode() {
+  if (!shape_.packed.empty()) return EncodePacked();
   switch (shape_.kind) {
     case Kind::kFixed:
       return EncodeFixed();

@@ -16,21 +16,6 @@
 namespace lake::format {
 namespace {
 
-// The row whose slots hold slot `slot` of the leaf's array.
-int64_t RowOf(const LeafRows& rows, int64_t slot) {
-  int64_t low = 0;
-  int64_t high = rows.num_rows() - 1;
-  while (low < high) {
-    const int64_t middle = low + (high - low + 1) / 2;
-    if (rows.LeafRange(middle, middle).start <= slot) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  return low;
-}
-
 Status NullError(const std::string& path, uint64_t row) {
   return Error(ErrorCode::kInvalidArgument,
                "a null in a column that is declared without nulls: column '{}', row {}", path, row);
@@ -123,6 +108,20 @@ Status CheckStrings(const LeafPath& path, const LeafRows& rows, uint64_t first_r
 }
 
 }  // namespace
+
+int64_t RowOf(const LeafRows& rows, int64_t slot) {
+  int64_t low = 0;
+  int64_t high = rows.num_rows() - 1;
+  while (low < high) {
+    const int64_t middle = low + (high - low + 1) / 2;
+    if (rows.LeafRange(middle, middle).start <= slot) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
 
 Status CheckType(const Field& field, const arrow::DataType& type, const std::string& path) {
   const arrow::DataType* storage = &type;

@@ -26,6 +26,8 @@ Status CheckColumn(const arrow::Array& column, const std::string& path);
 /// kInvalidArgument, naming `path`, unless the lists of `array`, not of fixed size, lie one behind
 /// the other within `num_items` items.
 Status CheckOffsets(const arrow::Array& array, int64_t num_items, const std::string& path);
+/// The row that slot `slot` of the leaf's array belongs to.
+int64_t RowOf(const LeafRows& rows, int64_t slot);
 
 /// Looks at one leaf of a column for which CheckColumn is OK. kInvalidArgument, naming column and
 /// row, for a null where the schema has none (except below a null further out) and for text that is

@@ -14,6 +14,7 @@
 
 #include "lake/format/array_access.h"
 #include "lake/format/jsonb.h"
+#include "lake/format/packed_rows.h"
 #include "lake/format/row_check.h"
 
 namespace lake::format {
@@ -29,7 +30,8 @@ bool NeedsWork(const Field& field, const arrow::DataType& type) {
   if (type.id() == arrow::Type::EXTENSION) {
     return NeedsWork(field, *static_cast<const arrow::ExtensionType&>(type).storage_type());
   }
-  if (field.logical_type == kJson || IsView(type) || type.id() == arrow::Type::DICTIONARY) {
+  if (field.logical_type == kJson || field.is_packed() || IsView(type) ||
+      type.id() == arrow::Type::DICTIONARY) {
     return true;
   }
   for (size_t i = 0; i < field.children.size() && static_cast<int>(i) < type.num_fields(); ++i) {
@@ -255,7 +257,11 @@ Result<std::shared_ptr<arrow::Array>> Convert(const Field& field,
   array = StorageOf(std::move(array));
   if (!NeedsWork(field, *array->type())) return array;
   if (field.children.empty()) return ConvertLeaf(field, *array, path, pool);
-  return ConvertNested(field, *array, path, pool);
+  ARROW_ASSIGN_OR_RAISE(auto converted, ConvertNested(field, *array, path, pool));
+  if (!field.is_packed()) return converted;
+  ARROW_RETURN_NOT_OK(CheckFully(*converted, path));
+  ARROW_ASSIGN_OR_RAISE(const std::vector<PackedField> packed, PackedFieldsOf(field, path));
+  return PackRows(packed, static_cast<const arrow::StructArray&>(*converted), pool);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ size_t FixedChunkLength(size_t bits) {
   return length;
 }
 
-class FlatChunks final : public ChunkSource {
+class FlatChunks : public ChunkSource {
  public:
   FlatChunks(std::span<const uint8_t> values, size_t width)
       : values_(values), width_(width), length_(FixedChunkLength(width * 8)) {}
@@ -48,6 +48,21 @@ class FlatChunks final : public ChunkSource {
   const std::span<const uint8_t> values_;
   const size_t width_;
   const size_t length_;
+};
+
+class PackedChunks final : public FlatChunks {
+ public:
+  PackedChunks(std::span<const uint8_t> rows, size_t width, std::vector<uint64_t> field_bits)
+      : FlatChunks(rows, width), field_bits_(std::move(field_bits)) {}
+
+  void Describe(pb::CompressiveEncoding* encoding) const override {
+    pb::PackedStruct* const packed = encoding->mutable_packed_struct();
+    for (const uint64_t bits : field_bits_) packed->add_bits_per_value(bits);
+    FlatChunks::Describe(packed->mutable_values());
+  }
+
+ private:
+  const std::vector<uint64_t> field_bits_;
 };
 
 class BoolChunks final : public ChunkSource {
@@ -333,6 +348,17 @@ class VariableChunks final : public ChunkSource {
 
 std::unique_ptr<ChunkSource> MakeFlatChunks(std::span<const uint8_t> values, size_t width) {
   return std::make_unique<FlatChunks>(values, width);
+}
+
+std::unique_ptr<ChunkSource> MakePackedChunks(std::span<const uint8_t> rows,
+                                              const std::vector<PackedField>& fields) {
+  size_t width = 0;
+  std::vector<uint64_t> bits;
+  for (const PackedField& field : fields) {
+    width += field.width;
+    bits.push_back(field.width * 8);
+  }
+  return std::make_unique<PackedChunks>(rows, width, std::move(bits));
 }
 
 std::unique_ptr<ChunkSource> MakeBoolChunks(std::span<const uint8_t> values) {

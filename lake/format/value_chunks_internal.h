@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "lake/format/compress_internal.h"
 #include "lake/format/mini_block_encoder_internal.h"
@@ -13,6 +14,10 @@ namespace lake::format {
 
 /// Each value as it is, `width` bytes.
 std::unique_ptr<ChunkSource> MakeFlatChunks(std::span<const uint8_t> values, size_t width);
+
+/// Rows of a packed struct, whose fields all have a fixed width.
+std::unique_ptr<ChunkSource> MakePackedChunks(std::span<const uint8_t> rows,
+                                              const std::vector<PackedField>& fields);
 
 /// Booleans given as one byte each, written as one bit each.
 std::unique_ptr<ChunkSource> MakeBoolChunks(std::span<const uint8_t> values);

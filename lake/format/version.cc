@@ -23,6 +23,10 @@ FileVersion FileVersion::FromFooter(uint16_t major, uint16_t minor) {
   return {major, minor};
 }
 
+bool IsWritten(const FileVersion& version) {
+  return version == kFileVersion21 || version == kFileVersion22;
+}
+
 Status CheckReadable(FileVersion version, const std::string& file) {
   if (version >= kFileVersion20 && version <= kFileVersion23) return Status::OK();
   return Error(ErrorCode::kUnsupported,

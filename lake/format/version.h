@@ -30,6 +30,9 @@ inline constexpr FileVersion kFileVersion21{2, 1};
 inline constexpr FileVersion kFileVersion22{2, 2};
 inline constexpr FileVersion kFileVersion23{2, 3};
 
+/// True for the versions that FileWriter writes: 2.1 and 2.2.
+bool IsWritten(const FileVersion& version);
+
 /// OK for the versions that FileReader reads (2.0, 2.1, 2.2, and 2.3 in part); else kUnsupported,
 /// naming version and `file`.
 Status CheckReadable(FileVersion version, const std::string& file);

@@ -78,6 +78,7 @@ duckdb::unique_ptr<duckdb::GlobalSinkState> LakeCreateTableAs::GetGlobalSinkStat
   commit::WriteOptions options;
   options.operation = std::exchange(session.operation, {});
   options.file_provenance_proved = target_.file_provenance_proved;
+  options.file_version = session.table_options.file_version;
   options.max_buffered_bytes = static_cast<uint64_t>(catalog_.write_buffer_bytes());
   auto state = duckdb::make_uniq<CreateState>();
   state->write = ValueOrThrow(

@@ -146,6 +146,7 @@ LakeSchemaEntry::Entry LakeSchemaEntry::CreateTable(duckdb::CatalogTransaction t
   commit::WriteOptions options;
   options.operation = std::exchange(session.operation, {});
   options.file_provenance_proved = true;  // There are no rows.
+  options.file_version = session.table_options.file_version;
   auto write = StartCreate(context, lake_catalog_, qualified, *schema, options, info.on_conflict);
   if (!write.ok() && CodeOf(write.status()) == ErrorCode::kAlreadyExists &&
       info.on_conflict == duckdb::OnCreateConflict::IGNORE_ON_CONFLICT) {

@@ -10,6 +10,7 @@
 #include "lake/catalog/types.h"
 #include "lake/commit/lakehouse.h"
 #include "lake/objects/data_location.h"
+#include "lake/query/table_options_internal.h"
 
 namespace lake::query {
 
@@ -23,6 +24,8 @@ struct SessionState : public duckdb::ClientContextState {
   Context context;
   /// Taken by the next commit of a writing statement.
   commit::OperationKey operation;
+  /// Of the running statement, if it creates a table.
+  TableOptions table_options;
   /// FILE values that came as parameters of the running statement: the only FILE constants that a
   /// plan may hold.
   std::vector<objects::DataLocation> supplied_files;

@@ -21,6 +21,7 @@
 #include "lake/query/batch_builder_internal.h"
 #include "lake/query/duckdb_error_internal.h"
 #include "lake/query/session_internal.h"
+#include "lake/query/table_options_internal.h"
 
 namespace lake::query {
 namespace {
@@ -65,25 +66,32 @@ bool IsReplaceTableAs(const duckdb::SQLStatement& statement) {
          info.Cast<duckdb::CreateTableInfo>().query != nullptr;
 }
 
-/// DuckDB's parser accepts CREATE TABLE ... WITH (options) and forgets the options, so they are
-/// found among the tokens: WITH followed by a parenthesis, outside all parentheses.
-bool HasTableOptions(const std::string& sql) {
-  int depth = 0;
-  bool after_with = false;
-  for (const duckdb::SimplifiedToken& token : duckdb::Parser::Tokenize(sql)) {
-    if (token.type == duckdb::SimplifiedTokenType::SIMPLIFIED_TOKEN_COMMENT) continue;
-    const bool keyword = token.type == duckdb::SimplifiedTokenType::SIMPLIFIED_TOKEN_KEYWORD;
-    const bool symbol = token.type == duckdb::SimplifiedTokenType::SIMPLIFIED_TOKEN_OPERATOR;
-    if (symbol && sql[token.start] == '(') {
-      if (after_with && depth == 0) return true;
-      ++depth;
-    } else if (symbol && sql[token.start] == ')') {
-      --depth;
-    }
-    after_with = keyword && duckdb::StringUtil::CIEquals(sql.substr(token.start, 4), "with") &&
-                 !std::isalnum(static_cast<unsigned char>(sql.c_str()[token.start + 4]));
+/// True if the schema of that name, as the session sees it, is lake's.
+bool IsLakes(duckdb::ClientContext& context, duckdb::string catalog, duckdb::string schema) {
+  bool result = false;
+  context.RunFunctionInTransaction([&] {
+    duckdb::Binder::BindSchemaOrCatalog(context, catalog, schema);
+    result = duckdb::Catalog::GetCatalog(context, catalog).GetCatalogType() == "lake";
+  });
+  return result;
+}
+
+/// The options that stood in the text of `statement`; whoever has none in mind gets none.
+Result<TableOptions> OptionsOf(Connected& connected, duckdb::SQLStatement& statement,
+                               const std::vector<std::string>& texts) {
+  if (texts.empty()) return TableOptions{};
+  duckdb::SQLStatement& inner = Inner(statement);
+  if (!IsCreateTable(inner) || statement.type == duckdb::StatementType::PREPARE_STATEMENT) {
+    return Error(ErrorCode::kUnsupported,
+                 "unsupported: lake does not take CREATE TABLE ... WITH (options) inside PREPARE");
   }
-  return false;
+  const auto& info = inner.Cast<duckdb::CreateStatement>().info->Cast<duckdb::CreateTableInfo>();
+  if (info.temporary || !IsLakes(connected.context(), info.catalog, info.schema)) {
+    return Error(ErrorCode::kUnsupported,
+                 "unsupported: options are for tables of lake, not for temporary ones: {}",
+                 info.table);
+  }
+  return ParseTableOptions(texts.front());
 }
 
 /// True if `insert` goes to a table of lake.
@@ -110,7 +118,7 @@ bool IsSessionSetting(const std::string& name) {
 
 /// What must be seen before binding, because DuckDB drops it or fails on it in words that do not
 /// help.
-Status CheckParsed(Connected& connected, duckdb::SQLStatement& statement, const std::string& sql) {
+Status CheckParsed(Connected& connected, duckdb::SQLStatement& statement) {
   duckdb::SQLStatement& inner = Inner(statement);
   if (inner.type == duckdb::StatementType::SET_STATEMENT &&
       !connected.core->options.allow_local_files) {
@@ -119,10 +127,6 @@ Status CheckParsed(Connected& connected, duckdb::SQLStatement& statement, const 
       return Error(ErrorCode::kPermissionDenied,
                    "permission denied: the setting is not a session's to change: {}", setting.name);
     }
-  }
-  if (IsCreateTable(inner) && HasTableOptions(sql)) {
-    return Error(ErrorCode::kUnsupported,
-                 "unsupported: lake does not take CREATE TABLE ... WITH (options) yet");
   }
   if (inner.type == duckdb::StatementType::INSERT_STATEMENT) {
     const auto& insert = inner.Cast<duckdb::InsertStatement>();
@@ -249,6 +253,7 @@ class StatementImpl : public Statement {
   void Init();
   void set_transaction_end(TransactionEnd end) { transaction_end_ = end; }
   void set_replaces_table(bool replaces) { replaces_table_ = replaces; }
+  void set_table_options(const TableOptions& options) { table_options_ = options; }
 
   const std::vector<ParameterInfo>& parameters() const override { return parameters_; }
   bool returns_rows() const override {
@@ -277,6 +282,7 @@ class StatementImpl : public Statement {
   TransactionEnd transaction_end_ = TransactionEnd::kNone;
   /// See IsReplaceTableAs.
   bool replaces_table_ = false;
+  TableOptions table_options_;
 };
 
 void StatementImpl::Init() {
@@ -351,6 +357,7 @@ Result<std::unique_ptr<ResultStream>> StatementImpl::Execute(const Context& cont
   ARROW_RETURN_NOT_OK(context.Check());
   connected_->state->context = context;
   connected_->state->commit_error = Status::OK();
+  connected_->state->table_options = table_options_;
   if (connected_->state->transaction_aborted) ARROW_RETURN_NOT_OK(RefuseInAborted());
   const commit::OperationKey operation = connected_->state->operation;
   for (int attempt = 1;; ++attempt) {
@@ -427,12 +434,19 @@ Status StatementImpl::RefuseInAborted() {
 Result<std::vector<std::string>> SplitStatements(Connected& connected, const std::string& sql) {
   std::vector<std::string> statements;
   try {
+    const TextWithoutOptions text = TakeTableOptions(sql);
     duckdb::Parser parser(connected.context().GetParserOptions());
-    parser.ParseQuery(sql);
+    parser.ParseQuery(text.sql);
+    size_t end = 0;
     for (const auto& statement : parser.statements) {
-      // Each statement carries its own text, to which its location is relative.
-      statements.push_back(
-          Trimmed(statement->query.substr(statement->stmt_location, statement->stmt_length)));
+      // Each statement carries its own text, but not where it stood among the others.
+      const size_t start = text.sql.find(statement->query, end);
+      if (start == std::string::npos) {
+        return Error(ErrorCode::kInternal, "a statement is not part of its text: {}",
+                     statement->query);
+      }
+      end = start + statement->query.size();
+      statements.push_back(Trimmed(text.whole.substr(start, end - start)));
     }
   } catch (const std::exception& exception) {
     return StatusFromDuckDb(duckdb::ErrorData(exception));
@@ -454,7 +468,8 @@ Result<std::unique_ptr<Statement>> PrepareStatement(std::shared_ptr<Connected> c
   }
   try {
     const Watchdog::Guard guard = connected->Watch(context);
-    auto statements = connected->connection->ExtractStatements(sql);
+    const TextWithoutOptions text = TakeTableOptions(sql);
+    auto statements = connected->connection->ExtractStatements(text.sql);
     if (statements.empty()) return Error(ErrorCode::kInvalidArgument, "there is no statement");
     // PIVOT becomes two: the first makes a temporary type for the second.
     while (statements.size() > 1) {
@@ -463,7 +478,9 @@ Result<std::unique_ptr<Statement>> PrepareStatement(std::shared_ptr<Connected> c
       statements.erase(statements.begin());
     }
     duckdb::SQLStatement& statement = *statements.front();
-    ARROW_RETURN_NOT_OK(CheckParsed(*connected, statement, texts[0]));
+    ARROW_RETURN_NOT_OK(CheckParsed(*connected, statement));
+    ARROW_ASSIGN_OR_RAISE(const TableOptions options,
+                          OptionsOf(*connected, statement, text.options));
     const TransactionEnd end = TransactionEndOf(statement);
     const bool replaces_table = IsReplaceTableAs(statement);
     if (connected->state->transaction_aborted && end == TransactionEnd::kNone) {
@@ -474,6 +491,7 @@ Result<std::unique_ptr<Statement>> PrepareStatement(std::shared_ptr<Connected> c
     auto result = std::make_unique<StatementImpl>(connected, std::move(prepared));
     result->set_transaction_end(end);
     result->set_replaces_table(replaces_table);
+    result->set_table_options(options);
     result->Init();
     return result;
   } catch (const std::exception& exception) {

@@ -130,7 +130,8 @@ Result<std::shared_ptr<arrow::RecordBatch>> ColumnMapping::Convert(const Context
 }
 
 Result<std::shared_ptr<arrow::Schema>> SchemaForSource(const arrow::Schema& source,
-                                                       const std::string& source_name) {
+                                                       const std::string& source_name,
+                                                       const format::FileVersion& file_version) {
   ARROW_RETURN_NOT_OK(CheckNames(source, source_name));
   arrow::FieldVector fields;
   for (const auto& field : source.fields()) {
@@ -144,7 +145,7 @@ Result<std::shared_ptr<arrow::Schema>> SchemaForSource(const arrow::Schema& sour
   const std::string place = fmt::format("cannot make a table for '{}'", source_name);
   const Result<format::Schema> written = format::SchemaFromArrow(*schema);
   ARROW_RETURN_NOT_OK(WithContext(written.status(), place));
-  ARROW_RETURN_NOT_OK(WithContext(format::CheckWritable(*written), place));
+  ARROW_RETURN_NOT_OK(WithContext(format::CheckWritable(*written, file_version), place));
   return schema;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lake/base/context.h"
+#include "lake/format/version.h"
 
 namespace arrow {
 class RecordBatch;
@@ -39,8 +40,10 @@ class ColumnMapping {
 
 /// The schema of a table that is made for a source: its columns without metadata, dictionaries as
 /// their values, views as plain strings and binaries. kUnsupported, naming the column, for a type
-/// that lake does not write and for FILE; kInvalidArgument for a column that is there twice.
-Result<std::shared_ptr<arrow::Schema>> SchemaForSource(const arrow::Schema& source,
-                                                       const std::string& source_name);
+/// that lake does not write into files of `file_version` and for FILE; kInvalidArgument for a
+/// column that is there twice.
+Result<std::shared_ptr<arrow::Schema>> SchemaForSource(
+    const arrow::Schema& source, const std::string& source_name,
+    const format::FileVersion& file_version = format::kFileVersion22);
 
 }  // namespace lake::service

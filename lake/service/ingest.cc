@@ -88,6 +88,11 @@ class Ingestion {
 };
 
 Status Ingestion::FindSources() {
+  if (request_.file_version && !request_.create) {
+    return Error(ErrorCode::kInvalidArgument,
+                 "a file version is for a table that is made; one that is there has its own: {}",
+                 request_.table.ToString());
+  }
   if (request_.paths.empty()) {
     return Error(ErrorCode::kInvalidArgument, "no file to ingest was named");
   }
@@ -104,6 +109,9 @@ Result<std::string> Ingestion::Digest() {
   objects::Sha256 all;
   all.Update(fmt::format("lake ingest 1\n{}\n{}\n{}\n", request_.table.name_space,
                          request_.table.name, sources_.size()));
+  if (request_.file_version) {
+    all.Update(fmt::format("file version {}\n", request_.file_version->ToString()));
+  }
   for (const Source& source : sources_) {
     ARROW_ASSIGN_OR_RAISE(std::string digest, objects::HashFile(context_, source.path));
     all.Update(digest + "\n");
@@ -118,11 +126,13 @@ Result<std::unique_ptr<commit::TableWrite>> Ingestion::OpenWrite() {
   // conversion.
   options.max_buffered_bytes =
       std::min(request_.max_buffered_bytes, static_cast<uint64_t>(context_.memory->limit() / 4));
+  options.file_version = request_.file_version;
   if (request_.create) {
     ARROW_ASSIGN_OR_RAISE(std::unique_ptr<RowSource> first,
                           OpenRowSource(context_, sources_.front().path, nullptr));
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Schema> schema,
-                          SchemaForSource(*first->schema(), sources_.front().name));
+                          SchemaForSource(*first->schema(), sources_.front().name,
+                                          request_.file_version.value_or(format::kFileVersion22)));
     ARROW_RETURN_NOT_OK(CheckSources(schema));
     return lakehouse_->Create(context_, principal_, request_.table, *schema, {}, options);
   }

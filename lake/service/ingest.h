@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lake/base/context.h"
 #include "lake/catalog/types.h"
 #include "lake/commit/lakehouse.h"
+#include "lake/format/version.h"
 
 namespace lake::service {
 
@@ -28,6 +30,8 @@ struct IngestRequest {
   std::vector<std::string> paths;
   /// Make the table, with the columns of the first source; else it must exist.
   bool create = false;
+  /// Of a table that is made: 2.1 or 2.2. Nothing: 2.2.
+  std::optional<format::FileVersion> file_version;
   /// UUIDv7 text; empty: a new one.
   std::string operation_id;
   uint64_t max_buffered_bytes = 256ull << 20;

@@ -78,6 +78,7 @@ boost::json::object ManifestJson(const table::ManifestReport& report) {
                              {"reader_flag_names", NamesJson(report.reader_flag_names)},
                              {"writer_flags", report.writer_flags},
                              {"writer_flag_names", NamesJson(report.writer_flag_names)},
+                             {"reading_floor", format::ToJson(report.reading_floor)},
                              {"num_rows", report.num_rows},
                              {"num_deleted_rows", report.num_deleted_rows},
                              {"data_bytes", report.data_bytes},

@@ -7,6 +7,7 @@
 #include <arrow/type.h>
 
 #include "lake/base/arrow_compute.h"
+#include "lake/format/file_writer.h"
 #include "lake/table/column_expression.h"
 #include "lake/table/column_files.h"
 #include "lake/table/dataset_impl.h"
@@ -204,6 +205,10 @@ Result<PreparedChange> AddNullColumns(const Context& context,
                                       std::shared_ptr<const Dataset> dataset,
                                       const arrow::Schema& columns) {
   ARROW_ASSIGN_OR_RAISE(format::Schema fields, NewFields(dataset->manifest(), columns));
+  // No file is written now, but the next rows will have the columns.
+  if (format::IsWritten(dataset->manifest().file_version())) {
+    ARROW_RETURN_NOT_OK(format::CheckWritable(fields, dataset->manifest().file_version()));
+  }
   MergeOperation merge;
   merge.fragments = dataset->manifest().fragments();
   merge.schema = dataset->manifest().schema();

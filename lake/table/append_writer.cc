@@ -58,9 +58,10 @@ class AppendWriterImpl final : public AppendWriter {
 
 Status AppendWriterImpl::OpenFile() {
   name_ = NewDataFileName(context_);
-  ARROW_ASSIGN_OR_RAISE(
-      writer_, format::FileWriter::Open(context_, store_, "data/" + name_, schema_,
-                                        {.max_buffered_bytes = options_.max_buffered_bytes}));
+  ARROW_ASSIGN_OR_RAISE(writer_,
+                        format::FileWriter::Open(context_, store_, "data/" + name_, schema_,
+                                                 {.max_buffered_bytes = options_.max_buffered_bytes,
+                                                  .version = options_.file_version}));
   return Status::OK();
 }
 

@@ -7,6 +7,7 @@
 
 #include "lake/base/context.h"
 #include "lake/format/schema.h"
+#include "lake/format/version.h"
 #include "lake/storage/object_store.h"
 #include "lake/table/manifest.h"
 
@@ -16,13 +17,15 @@ class RecordBatch;
 
 namespace lake::table {
 
-/// A name for a new data file, under `data/`, that no other has.
+/// A name for a new data file under `data/` that no other has.
 std::string NewDataFileName(const Context& context);
 
 struct AppendWriterOptions {
   uint64_t max_rows_per_file = 1024 * 1024;
   uint64_t max_bytes_per_file = 90ull << 30;
   uint64_t max_buffered_bytes = 256ull << 20;
+  /// VersionOfNewFiles of the table: a commit refuses files of another.
+  format::FileVersion file_version = format::kFileVersion22;
 };
 
 /// Writes rows into new data files of a table. They belong to no version until a commit names them.

@@ -248,10 +248,7 @@ Result<std::shared_ptr<ChangeFeed>> ChangeFeed::Open(
   std::shared_ptr<const DatasetImpl> versions[2];
   const uint64_t numbers[2] = {from, to};
   for (int i = 0; i < 2; ++i) {
-    OpenOptions options;
-    options.version = numbers[i];
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<Dataset> opened,
-                          Dataset::Open(context, dataset.store(), options));
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<Dataset> opened, dataset.Reopen(context, numbers[i]));
     versions[i] = std::static_pointer_cast<const DatasetImpl>(std::move(opened));
   }
   auto feed = std::make_shared<ChangeFeedImpl>(versions[0], versions[1]);

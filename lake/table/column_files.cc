@@ -50,10 +50,12 @@ class ColumnFileWriter {
  public:
   /// One of `threads` writers that are at work.
   ColumnFileWriter(const Context& context, const DatasetImpl& dataset, const format::Schema& schema,
-                   const ColumnSource& source, const ColumnWriteOptions& options, size_t threads)
+                   const format::FileVersion& file_version, const ColumnSource& source,
+                   const ColumnWriteOptions& options, size_t threads)
       : context_(context),
         dataset_(dataset),
         schema_(schema),
+        file_version_(file_version),
         source_(source),
         check_(options.check),
         range_bytes_(BytesPerRead(context, kRangeBytes, threads)),
@@ -72,8 +74,9 @@ class ColumnFileWriter {
                           dataset_.source()->Deletions(context_, fragment));
     ARROW_ASSIGN_OR_RAISE(
         std::unique_ptr<format::FileWriter> writer,
-        format::FileWriter::Open(context_, dataset_.store(), "data/" + name, file_schema_,
-                                 {.max_buffered_bytes = buffer_bytes_}));
+        format::FileWriter::Open(
+            context_, dataset_.store(), "data/" + name, file_schema_,
+            {.max_buffered_bytes = buffer_bytes_, .version = file_version_}));
     // What is read and what is written.
     arrow::FieldVector fields = dataset_.arrow_schema()->fields();
     fields.insert(fields.end(), arrow_schema->fields().begin(), arrow_schema->fields().end());
@@ -128,6 +131,7 @@ class ColumnFileWriter {
   const Context& context_;
   const DatasetImpl& dataset_;
   const format::Schema& schema_;
+  const format::FileVersion file_version_;
   const ColumnSource& source_;
   const RowCheck& check_;
   const uint64_t range_bytes_;
@@ -141,7 +145,10 @@ Result<ColumnFiles> WriteColumnFiles(const Context& context, const Dataset& data
                                      const format::Schema& schema, const ColumnSource& source,
                                      const ColumnWriteOptions& options, bool in_order) {
   ARROW_RETURN_NOT_OK(InitializeArrowCompute());
-  ARROW_RETURN_NOT_OK(CheckTakesRows(dataset.manifest(), dataset.store()->description()));
+  ARROW_ASSIGN_OR_RAISE(const format::FileVersion file_version,
+                        VersionOfNewFiles(dataset.manifest(), dataset.store()->description()));
+  // Also where there is no row to write: what comes next could not be written either.
+  ARROW_RETURN_NOT_OK(format::CheckWritable(schema, file_version));
   const std::vector<Fragment>& fragments = dataset.manifest().fragments();
   ColumnFiles columns;
   columns.files.resize(fragments.size());
@@ -153,8 +160,8 @@ Result<ColumnFiles> WriteColumnFiles(const Context& context, const Dataset& data
   // DatasetImpl is the only Dataset.
   const size_t threads =
       in_order ? 1 : std::clamp<size_t>(fragments.size(), 1, ScanThreadPool()->num_threads() + 1);
-  const ColumnFileWriter writer(context, static_cast<const DatasetImpl&>(dataset), schema, source,
-                                options, threads);
+  const ColumnFileWriter writer(context, static_cast<const DatasetImpl&>(dataset), schema,
+                                file_version, source, options, threads);
   auto write = [&](size_t i) { return writer.Write(fragments[i], names[i], &columns.files[i]); };
   Status status;
   if (in_order) {

@@ -86,6 +86,7 @@ class Compactor {
   size_t threads_ = 1;
   uint64_t read_bytes_ = kMaxReadBytes;
   uint64_t write_buffer_ = kMaxWriteBuffer;
+  format::FileVersion file_version_;
 
   Mutex mutex_;
   CompactionProgress progress_ LAKE_GUARDED_BY(mutex_);
@@ -191,6 +192,7 @@ Status Compactor::Rewrite(const Output& output, Written* written) {
   AppendWriterOptions options;
   options.max_rows_per_file = 1ull << 31;
   options.max_buffered_bytes = write_buffer_;
+  options.file_version = file_version_;
   if (options_.max_bytes) options.max_bytes_per_file = *options_.max_bytes;
   ARROW_ASSIGN_OR_RAISE(
       std::unique_ptr<AppendWriter> writer,
@@ -312,6 +314,8 @@ Result<std::vector<CompactedGroup>> Compactor::Run() {
                  "plan of a compaction is for another version: {}, not {}", plan_.read_version,
                  dataset_.manifest().version());
   }
+  ARROW_ASSIGN_OR_RAISE(file_version_,
+                        VersionOfNewFiles(dataset_.manifest(), dataset_.store()->description()));
   ARROW_RETURN_NOT_OK(PlanOutputs());
   ShareMemory();
   std::vector<Written> written(outputs_.size());

@@ -160,7 +160,7 @@ Result<CompactionPlan> PlanCompaction(const Context& context, const Dataset& dat
                                       const CompactionOptions& options) {
   ARROW_RETURN_NOT_OK(CheckOptions(options));
   const Manifest& manifest = dataset.manifest();
-  ARROW_RETURN_NOT_OK(CheckTakesRows(manifest, dataset.store()->description()));
+  ARROW_RETURN_NOT_OK(VersionOfNewFiles(manifest, dataset.store()->description()).status());
   ARROW_ASSIGN_OR_RAISE(const std::vector<DeletionVector> coverage, Coverage(manifest));
   const auto source = std::make_shared<FragmentSource>(dataset.bases(), dataset.shared_manifest());
   CompactionPlan plan;

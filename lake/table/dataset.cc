@@ -108,11 +108,20 @@ DatasetImpl::DatasetImpl(std::shared_ptr<storage::ObjectStore> store,
       root_(root == nullptr ? store_ : std::move(root)),
       branch_(std::move(branch)),
       manifest_(std::move(manifest)),
-      bases_(std::make_shared<BaseStores>(store_, root_, manifest_->base_paths(),
-                                          std::move(open_base))),
+      open_base_(std::move(open_base)),
+      bases_(std::make_shared<BaseStores>(store_, root_, manifest_->base_paths(), open_base_)),
       naming_(naming),
       schema_(std::move(schema)),
       source_(std::make_shared<FragmentSource>(bases_, manifest_)) {}
+
+Result<std::shared_ptr<Dataset>> DatasetImpl::Reopen(const Context& context,
+                                                     std::optional<uint64_t> version) const {
+  OpenOptions options;
+  options.version = version;
+  options.branch = branch_;
+  options.open_base = open_base_;
+  return Open(context, root_, options);
+}
 
 Result<uint64_t> DatasetImpl::CountRows(const Context& context) const {
   uint64_t rows = 0;

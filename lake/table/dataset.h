@@ -61,8 +61,8 @@ struct ScanOptions {
   /// and, in tables with stable row ids, `_row_created_at_version` and
   /// `_row_last_updated_at_version`.
   std::optional<std::vector<std::string>> columns;
-  /// Rows to keep: a boolean expression over top-level columns, by Arrow's semantics (null drops
-  /// the row). Its columns need not be in `columns`.
+  /// Rows to keep: a boolean expression over top-level columns, those that are not the table's own
+  /// among them, by Arrow's semantics (null drops the row). Its columns need not be in `columns`.
   std::optional<arrow::compute::Expression> filter;
   /// At most this many rows over all morsels. A bound on work, not an order.
   std::optional<uint64_t> limit;
@@ -91,6 +91,11 @@ class Dataset {
                                                const OpenOptions& options = {});
   virtual ~Dataset() = default;
 
+  /// The newest version of the same line (main or branch), or `version` of it, with the same ways
+  /// to folders outside of the table's own.
+  virtual Result<std::shared_ptr<Dataset>> Reopen(const Context& context,
+                                                  std::optional<uint64_t> version = {}) const = 0;
+
   virtual const Manifest& manifest() const = 0;
   virtual std::shared_ptr<const Manifest> shared_manifest() const = 0;
   /// Rooted at the folder of this line of versions: where its commits go.
@@ -114,7 +119,7 @@ class Dataset {
                                                 ScanOptions options) const = 0;
 
   /// Rows by address, in the order of `addresses`, repetitions allowed. An address that is out of
-  /// range or deleted is kNotFound.
+  /// range or deleted is kNotFound. `columns` as those of a scan.
   virtual Result<std::shared_ptr<arrow::RecordBatch>> Take(
       const Context& context, std::span<const RowAddress> addresses,
       const std::vector<std::string>& columns) const = 0;

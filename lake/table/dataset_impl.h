@@ -17,6 +17,8 @@ class DatasetImpl final : public Dataset {
               std::shared_ptr<storage::ObjectStore> root = nullptr,
               std::optional<std::string> branch = {}, BaseOpener open_base = {});
 
+  Result<std::shared_ptr<Dataset>> Reopen(const Context& context,
+                                          std::optional<uint64_t> version) const override;
   const Manifest& manifest() const override { return *manifest_; }
   std::shared_ptr<const Manifest> shared_manifest() const override { return manifest_; }
   const std::shared_ptr<storage::ObjectStore>& store() const override { return store_; }
@@ -42,6 +44,7 @@ class DatasetImpl final : public Dataset {
   const std::shared_ptr<storage::ObjectStore> root_;
   const std::optional<std::string> branch_;
   const std::shared_ptr<const Manifest> manifest_;
+  const BaseOpener open_base_;
   const std::shared_ptr<BaseStores> bases_;
   const ManifestNaming naming_;
   const std::shared_ptr<arrow::Schema> schema_;

@@ -74,16 +74,16 @@ Status CheckWritable(const Manifest& manifest, const std::string& table) {
   return Status::OK();
 }
 
-Status CheckTakesRows(const Manifest& manifest, const std::string& table) {
+Result<format::FileVersion> VersionOfNewFiles(const Manifest& manifest, const std::string& table) {
   ARROW_RETURN_NOT_OK(CheckWritable(manifest, table));
-  if (manifest.file_version() != format::kFileVersion22 && !MayMixFileVersions(manifest)) {
-    return Error(ErrorCode::kUnsupported,
-                 "data files of this version are not written, only of 2.2; to mix both in the "
-                 "table, which Lance reads from version 12 on, set its config {} to true: {}: "
-                 "file_version {}",
-                 kMixedFileVersionsConfig, table, manifest.file_version().ToString());
-  }
-  return Status::OK();
+  if (format::IsWritten(manifest.file_version())) return manifest.file_version();
+  if (MayMixFileVersions(manifest)) return format::kFileVersion22;
+  return Error(ErrorCode::kUnsupported,
+               "data files of the table's version are not written, only of 2.1 and 2.2: copy its "
+               "rows into a new table, or replace it by CREATE OR REPLACE TABLE ... WITH "
+               "(file_version = '2.2'), or set its config {} to true, and Lance reads it from "
+               "version 12 on only: {}: file_version {}",
+               kMixedFileVersionsConfig, table, manifest.file_version().ToString());
 }
 
 bool MayMixFileVersions(const Manifest& manifest) {

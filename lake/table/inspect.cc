@@ -46,6 +46,40 @@ void AppendFragment(const Fragment& fragment, std::string* text) {
   }
 }
 
+format::ReadingFloor FloorOf(const Manifest& manifest) {
+  using format::FloorFact;
+  format::ReadingFloor floor;
+  floor.Add(manifest.file_version());
+  for (const Fragment& fragment : manifest.fragments()) {
+    for (const DataFile& file : fragment.files) floor.Add(file.version);
+  }
+  for (const format::Field& field : manifest.schema().fields) {
+    floor.Add(field, manifest.file_version());
+  }
+  // Those that every Lance of the versions above knows.
+  constexpr uint64_t kOfAnyAge =
+      kFlagDeletionFiles | kFlagStableRowIds | kFlagUseV2Format | kFlagTableConfig;
+  for (uint64_t flags = manifest.reader_flags() & ~kOfAnyAge; flags != 0; flags &= flags - 1) {
+    switch (const uint64_t flag = flags & ~(flags - 1)) {
+      case kFlagBasePaths:
+        floor.Add(FloorFact::kBasePaths);
+        break;
+      case kFlagMixedFileVersions:
+        floor.Add(FloorFact::kMixedFileVersions);
+        break;
+      case 1024:
+        floor.Add(FloorFact::kTaggedFragmentReuse);
+        break;
+      case 16384:
+        floor.Add(FloorFact::kManagedBlobs);
+        break;
+      default:
+        floor.AddUnknown("flag " + FlagNames(flag).front());
+    }
+  }
+  return floor;
+}
+
 }  // namespace
 
 Result<ManifestReport> DescribeManifest(std::string_view bytes, const std::string& key) {
@@ -62,6 +96,7 @@ Result<ManifestReport> DescribeManifest(std::string_view bytes, const std::strin
   report.writer_flags = manifest->writer_flags();
   report.reader_flag_names = FlagNames(report.reader_flags);
   report.writer_flag_names = FlagNames(report.writer_flags);
+  report.reading_floor = FloorOf(*manifest);
   report.max_fragment_id = manifest->max_fragment_id();
   report.next_row_id = manifest->message().next_row_id();
   report.branch = manifest->message().branch();
@@ -140,6 +175,8 @@ std::string ToText(const ManifestReport& report) {
   text += fmt::format("  reader flags {}, writer flags {}\n",
                       FlagsText(report.reader_flags, report.reader_flag_names),
                       FlagsText(report.writer_flags, report.writer_flag_names));
+  text += fmt::format("  read by {}, if none of its data files needs more\n",
+                      report.reading_floor.ToString());
   if (report.max_fragment_id) {
     text += fmt::format("  highest fragment id ever used {}\n", *report.max_fragment_id);
   }

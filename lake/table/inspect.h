@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lake/base/context.h"
+#include "lake/format/reading_floor.h"
 #include "lake/format/schema.h"
 #include "lake/storage/object_store.h"
 #include "lake/table/dataset.h"
@@ -36,6 +37,9 @@ struct ManifestReport {
   uint64_t writer_flags = 0;
   std::vector<std::string> reader_flag_names;
   std::vector<std::string> writer_flag_names;
+  /// The oldest Lance that reads the version, as far as the manifest tells: a data file may hold
+  /// more.
+  format::ReadingFloor reading_floor;
   std::optional<uint32_t> max_fragment_id;
   uint64_t next_row_id = 0;
   std::string branch;

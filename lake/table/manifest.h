@@ -153,8 +153,10 @@ uint64_t KnownRows(const Manifest& manifest);
 Status CheckReadable(const Manifest& manifest, const std::string& table);
 /// OK if this lake can commit on top of the version; else kUnsupported naming the flag.
 Status CheckWritable(const Manifest& manifest, const std::string& table);
-/// OK if, besides, data files can be added to it; else kUnsupported naming its file version.
-Status CheckTakesRows(const Manifest& manifest, const std::string& table);
+/// The version of data files that are added to the table: its own, if lake writes such; 2.2 where
+/// files of several versions are allowed; else kUnsupported, naming its version and the ways out.
+/// Errors of CheckWritable.
+Result<format::FileVersion> VersionOfNewFiles(const Manifest& manifest, const std::string& table);
 
 /// The config key by which a table's owner lets it hold files of several versions. The first of
 /// another version sets flag 256, which Lance knows from version 12 on.

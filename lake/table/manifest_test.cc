@@ -400,15 +400,29 @@ TEST_F(ManifestTest, FilesOfAnotherVersionAreRefusedByName) {
   EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
   EXPECT_THAT(refused.message(), HasSubstr("file_version 2.1"));
   EXPECT_TRUE(CheckWritable(*manifest, "t").ok());
-  refused = CheckTakesRows(*manifest, "t");
-  EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
-  EXPECT_THAT(refused.message(), HasSubstr("file_version 2.1"));
+  EXPECT_EQ(*VersionOfNewFiles(*manifest, "t"), format::kFileVersion21);
   // Where versions are mixed already, each file speaks for itself.
   message.set_reader_feature_flags(kFlagMixedFileVersions);
   message.set_writer_feature_flags(kFlagMixedFileVersions);
   manifest = Decode(message).ValueOrDie();
   EXPECT_TRUE(CheckWritable(*manifest, "t").ok());
   EXPECT_TRUE(CheckFragmentsFit(*manifest, Decode(Message()).ValueOrDie()->fragments()).ok());
+  EXPECT_EQ(*VersionOfNewFiles(*manifest, "t"), format::kFileVersion21);
+}
+
+TEST_F(ManifestTest, FilesOfAVersionThatIsNotWrittenAreRefusedWithTheWaysOut) {
+  for (const char* version : {"2.0", "2.3", "0.1"}) {
+    pb::Manifest message = Message();
+    message.mutable_data_format()->set_version(version);
+    auto manifest = Decode(message).ValueOrDie();
+    EXPECT_TRUE(CheckWritable(*manifest, "t").ok());
+    const Status refused = VersionOfNewFiles(*manifest, "t").status();
+    EXPECT_EQ(CodeOf(refused), ErrorCode::kUnsupported);
+    EXPECT_THAT(refused.message(), HasSubstr(std::string("file_version ") + version));
+    EXPECT_THAT(refused.message(), HasSubstr("into a new table"));
+    (*message.mutable_config())[kMixedFileVersionsConfig] = "true";
+    EXPECT_EQ(*VersionOfNewFiles(*Decode(message).ValueOrDie(), "t"), format::kFileVersion22);
+  }
 }
 
 }  // namespace

@@ -433,7 +433,8 @@ Status Merger::DeleteUnmatchedBySource() {
 
 Result<PreparedChange> Merger::Run() {
   ARROW_RETURN_NOT_OK(InitializeArrowCompute());
-  ARROW_RETURN_NOT_OK(CheckTakesRows(dataset_->manifest(), dataset_->store()->description()));
+  ARROW_RETURN_NOT_OK(
+      VersionOfNewFiles(dataset_->manifest(), dataset_->store()->description()).status());
   ARROW_RETURN_NOT_OK(CheckColumns());
   ARROW_RETURN_NOT_OK(BindCondition());
   RowChangeOptions row_options{

@@ -134,6 +134,9 @@ class Rebaser {
   /// Adds my rows to those that are deleted in `fragment` by now; true if none is left.
   Result<bool> MergeDeletions(const DeletionVector& mine, Fragment* fragment) {
     if (fragment->physical_rows == 0) return MustRetry(fragment->id, "has an unknown row count");
+    if (fragment->deletion_file && fragment->deletion_file->base_id) {
+      return MustRetry(fragment->id, "has its deletions in another folder");
+    }
     ARROW_ASSIGN_OR_RAISE(DeletionVector theirs,
                           ReadDeletionFile(context_, store_, *fragment, fragment->physical_rows));
     if (!DeletionVector::Intersection(mine, theirs).empty()) {

@@ -33,6 +33,34 @@ class RefsTest : public TableFixture {
   }
 };
 
+TEST_F(RefsTest, ReopeningStaysOnTheLine) {
+  ASSERT_TRUE(MakeBranch("dev").ok());
+  OpenOptions on_branch;
+  on_branch.branch = "dev";
+  const std::shared_ptr<Dataset> branch = Open(on_branch);
+  const uint64_t begin = branch->manifest().version();
+  ASSERT_TRUE(Append(branch, 20, 5).ok());
+  const auto count = [&](const Dataset& dataset) {
+    ScanOptions options;
+    options.with_row_address = true;
+    auto scanner = dataset.Scan(context(), options).ValueOrDie();
+    int64_t rows = 0;
+    for (size_t i = 0; i < scanner->num_morsels(); ++i) {
+      rows += scanner->Read(context(), i).ValueOrDie()->num_rows();
+    }
+    return rows;
+  };
+  const std::shared_ptr<Dataset> newest = branch->Reopen(context()).ValueOrDie();
+  EXPECT_EQ(newest->branch(), "dev");
+  EXPECT_EQ(newest->manifest().version(), begin + 1);
+  // Also the files of the main line, which lie in its folder.
+  EXPECT_EQ(count(*newest), 25);
+  EXPECT_EQ(newest->root_store()->description(), store_->description());
+  EXPECT_EQ(count(*newest->Reopen(context(), begin).ValueOrDie()), 20);
+  EXPECT_EQ(CodeOf(newest->Reopen(context(), 99).status()), ErrorCode::kNotFound);
+  EXPECT_EQ(count(*Open()->Reopen(context()).ValueOrDie()), 20);
+}
+
 TEST_F(RefsTest, TagNamesAreThoseThatUpstreamTakes) {
   for (const char* good : {"v1", "a.b-c_1", "main", "-a", "HEAD", "0"}) {
     EXPECT_TRUE(CheckTagName(good).ok()) << good;

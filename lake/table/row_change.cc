@@ -139,10 +139,12 @@ Status RowChangeImpl::KeepOrder(std::span<const RowAddress> addresses) {
 Status RowChangeImpl::WriteTo(std::unique_ptr<AppendWriter>* writer,
                               const arrow::RecordBatch& rows) {
   if (*writer == nullptr) {
-    ARROW_RETURN_NOT_OK(CheckTakesRows(dataset_->manifest(), dataset_->store()->description()));
+    AppendWriterOptions options = options_.writer;
     ARROW_ASSIGN_OR_RAISE(
-        *writer, AppendWriter::Open(context_, dataset_->store(), dataset_->manifest().schema(),
-                                    options_.writer));
+        options.file_version,
+        VersionOfNewFiles(dataset_->manifest(), dataset_->store()->description()));
+    ARROW_ASSIGN_OR_RAISE(*writer, AppendWriter::Open(context_, dataset_->store(),
+                                                      dataset_->manifest().schema(), options));
   }
   return (*writer)->Write(rows);
 }

@@ -4,6 +4,7 @@
 
 #include <arrow/array.h>
 #include <arrow/array/builder_primitive.h>
+#include <arrow/type.h>
 
 namespace lake::table {
 
@@ -69,17 +70,35 @@ std::optional<RowMetaColumn> FindRowMetaColumn(std::string_view name) {
   return std::nullopt;
 }
 
+std::shared_ptr<arrow::Field> RowMetaField(RowMetaColumn column) {
+  switch (column) {
+    case RowMetaColumn::kRowId:
+      return arrow::field(kRowIdColumn, arrow::uint64());
+    case RowMetaColumn::kRowAddress:
+      return arrow::field(kRowAddressColumn, arrow::uint64());
+    case RowMetaColumn::kCreatedAt:
+      return arrow::field(kCreatedAtColumn, arrow::uint64());
+    case RowMetaColumn::kLastUpdatedAt:
+      break;
+  }
+  return arrow::field(kLastUpdatedAtColumn, arrow::uint64());
+}
+
+Status CheckRowMetaColumn(const Manifest& manifest, RowMetaColumn column) {
+  const bool is_version =
+      column == RowMetaColumn::kCreatedAt || column == RowMetaColumn::kLastUpdatedAt;
+  if (!is_version || manifest.has_stable_row_ids()) return Status::OK();
+  return Error(ErrorCode::kUnsupported,
+               "versions of rows are kept only in tables with stable row ids");
+}
+
 Result<std::shared_ptr<arrow::Array>> ReadRowMetaColumn(
     const Context& context, const Manifest& manifest, const Fragment& fragment,
     uint64_t physical_rows, RowMetaColumn column, const format::RowSelection& rows) {
-  if (!manifest.has_stable_row_ids()) {
-    if (column == RowMetaColumn::kCreatedAt || column == RowMetaColumn::kLastUpdatedAt) {
-      return Error(ErrorCode::kUnsupported,
-                   "versions of rows are kept only in tables with stable row ids");
-    }
+  ARROW_RETURN_NOT_OK(CheckRowMetaColumn(manifest, column));
+  if (!manifest.has_stable_row_ids() || column == RowMetaColumn::kRowAddress) {
     return Addresses(context, fragment.id, rows);
   }
-  if (column == RowMetaColumn::kRowAddress) return Addresses(context, fragment.id, rows);
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const FragmentRowIds> ids,
                         FragmentRowIds::Of(fragment, physical_rows));
   arrow::UInt64Builder builder(context.pool());

@@ -10,7 +10,8 @@
 
 namespace arrow {
 class Array;
-}
+class Field;
+}  // namespace arrow
 
 namespace lake::table {
 
@@ -42,8 +43,15 @@ inline constexpr char kLastUpdatedAtColumn[] = "_row_last_updated_at_version";
 /// The column of that name, or nothing.
 std::optional<RowMetaColumn> FindRowMetaColumn(std::string_view name);
 
-/// Its values (uint64, no nulls) for `rows` of a fragment of `manifest`. kUnsupported for the
-/// versions of a row in a table without stable row ids, which does not keep them.
+/// The field that a scan shows it as: nullable, as upstream has it, though it never is null.
+std::shared_ptr<arrow::Field> RowMetaField(RowMetaColumn column);
+
+/// kUnsupported for the versions of a row in a table without stable row ids, which does not keep
+/// them.
+Status CheckRowMetaColumn(const Manifest& manifest, RowMetaColumn column);
+
+/// Its values (uint64, no nulls) for `rows` of a fragment of `manifest`. Errors of
+/// CheckRowMetaColumn.
 Result<std::shared_ptr<arrow::Array>> ReadRowMetaColumn(
     const Context& context, const Manifest& manifest, const Fragment& fragment,
     uint64_t physical_rows, RowMetaColumn column, const format::RowSelection& rows);

@@ -155,8 +155,10 @@ class ScannerImpl final : public Scanner {
   Result<std::shared_ptr<arrow::RecordBatch>> ReadUnfiltered(const Context& context,
                                                              size_t morsel_index);
 
+  /// Of `rows` of the fragment, whose filter_fields_ are `batch`.
   Result<std::shared_ptr<arrow::BooleanArray>> EvaluateFilter(
-      const Context& context, const arrow::RecordBatch& batch) const;
+      const Context& context, const Fragment& fragment, const format::RowSelection& rows,
+      const arrow::RecordBatch& batch) const;
   Result<std::shared_ptr<arrow::RecordBatch>> Output(
       const Context& context, const Fragment& fragment, const format::RowSelection& rows,
       const std::shared_ptr<arrow::RecordBatch>& filter_batch,
@@ -169,10 +171,12 @@ class ScannerImpl final : public Scanner {
   /// The same, and what only the filter reads.
   std::shared_ptr<arrow::Schema> read_schema_;
   std::vector<OutputColumn> outputs_;
-  /// Bound to the schema of filter_fields_.
+  /// Bound to the schema of filter_fields_ and filter_metas_.
   std::optional<cp::Expression> filter_;
   std::shared_ptr<arrow::Schema> filter_schema_;
   std::vector<const format::Field*> filter_fields_;
+  /// What the filter looks at that is not the table's own.
+  std::vector<RowMetaColumn> filter_metas_;
   /// Output fields that the filter does not read.
   std::vector<const format::Field*> rest_fields_;
   Morsels morsels_;
@@ -222,12 +226,22 @@ Status ScannerImpl::PlanFilter(const cp::Expression& filter) {
   ARROW_RETURN_NOT_OK(InitializeArrowCompute());
   const format::Schema& schema = source_->manifest().schema();
   arrow::FieldVector fields;
+  arrow::FieldVector meta_fields;
   for (const arrow::FieldRef& ref : cp::FieldsInExpression(filter)) {
     const std::string* name = ref.name();
     if (name == nullptr && ref.nested_refs() != nullptr) name = ref.nested_refs()->front().name();
     if (name == nullptr) {
       return Error(ErrorCode::kInvalidArgument, "a filter must name its columns: {}",
                    ref.ToString());
+    }
+    const std::optional<RowMetaColumn> meta = FindRowMetaColumn(*name);
+    if (meta && schema.Find(*name) == nullptr) {
+      if (std::find(filter_metas_.begin(), filter_metas_.end(), *meta) == filter_metas_.end()) {
+        ARROW_RETURN_NOT_OK(CheckRowMetaColumn(source_->manifest(), *meta));
+        filter_metas_.push_back(*meta);
+        meta_fields.push_back(RowMetaField(*meta));
+      }
+      continue;
     }
     ARROW_ASSIGN_OR_RAISE(const format::Field* field, FindColumn(schema, *name));
     if (std::find(filter_fields_.begin(), filter_fields_.end(), field) != filter_fields_.end()) {
@@ -236,6 +250,7 @@ Status ScannerImpl::PlanFilter(const cp::Expression& filter) {
     filter_fields_.push_back(field);
     ARROW_ASSIGN_OR_RAISE(fields.emplace_back(), format::ToArrow(*field));
   }
+  fields.insert(fields.end(), meta_fields.begin(), meta_fields.end());
   filter_schema_ = arrow::schema(std::move(fields));
   Result<cp::Expression> bound = filter.Bind(*filter_schema_);
   if (!bound.ok()) {
@@ -253,12 +268,12 @@ Status ScannerImpl::PlanFilter(const cp::Expression& filter) {
 Status ScannerImpl::PlanColumns(const ScanOptions& options) {
   const Manifest& manifest = source_->manifest();
   arrow::FieldVector fields;
-  auto add_meta = [&](RowMetaColumn meta, const std::string& name) {
+  auto add_meta = [&](RowMetaColumn meta) {
     OutputColumn output;
     output.meta = meta;
     outputs_.push_back(output);
-    // Nullable as upstream shows it, though it never is null.
-    fields.push_back(arrow::field(name, arrow::uint64()));
+    fields.push_back(RowMetaField(meta));
+    return CheckRowMetaColumn(manifest, meta);
   };
   auto add = [&](const format::Field* field) -> Status {
     OutputColumn output{.field = field};
@@ -280,14 +295,14 @@ Status ScannerImpl::PlanColumns(const ScanOptions& options) {
       const format::Field* field = manifest.schema().Find(name);
       const std::optional<RowMetaColumn> meta = FindRowMetaColumn(name);
       if (field == nullptr && meta) {
-        add_meta(*meta, name);
+        ARROW_RETURN_NOT_OK(add_meta(*meta));
       } else {
         ARROW_ASSIGN_OR_RAISE(field, FindColumn(manifest.schema(), name));
         ARROW_RETURN_NOT_OK(add(field));
       }
     }
   }
-  if (options.with_row_address) add_meta(RowMetaColumn::kRowAddress, kRowAddressColumn);
+  if (options.with_row_address) ARROW_RETURN_NOT_OK(add_meta(RowMetaColumn::kRowAddress));
   schema_ = arrow::schema(fields);
   if (filter_schema_ != nullptr) {
     for (size_t i = 0; i < filter_fields_.size(); ++i) {
@@ -388,7 +403,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> ScannerImpl::Read(const Context& con
   }
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> filter_batch, fetched->Decode(context));
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::BooleanArray> mask,
-                        EvaluateFilter(context, *filter_batch));
+                        EvaluateFilter(context, *morsel.fragment, rows, *filter_batch));
   if (outputs_.empty()) {
     const uint64_t count = TakeFromLimit(static_cast<uint64_t>(mask->true_count()));
     return arrow::RecordBatch::Make(schema_, static_cast<int64_t>(count), arrow::ArrayVector{});
@@ -421,9 +436,16 @@ Result<std::shared_ptr<arrow::RecordBatch>> ScannerImpl::Read(const Context& con
 }
 
 Result<std::shared_ptr<arrow::BooleanArray>> ScannerImpl::EvaluateFilter(
-    const Context& context, const arrow::RecordBatch& batch) const {
+    const Context& context, const Fragment& fragment, const format::RowSelection& rows,
+    const arrow::RecordBatch& batch) const {
   cp::ExecContext exec(context.pool(), nullptr);
   std::vector<arrow::Datum> values(batch.columns().begin(), batch.columns().end());
+  for (const RowMetaColumn meta : filter_metas_) {
+    ARROW_ASSIGN_OR_RAISE(const uint64_t physical_rows, source_->PhysicalRows(context, fragment));
+    ARROW_ASSIGN_OR_RAISE(
+        values.emplace_back(),
+        ReadRowMetaColumn(context, source_->manifest(), fragment, physical_rows, meta, rows));
+  }
   ARROW_ASSIGN_OR_RAISE(arrow::Datum result,
                         cp::ExecuteScalarExpression(
                             *filter_, cp::ExecBatch(std::move(values), batch.num_rows()), &exec));

@@ -10,6 +10,7 @@
 #include "lake/base/arrow_compute.h"
 #include "lake/base/thread_pool.h"
 #include "lake/table/dataset_impl.h"
+#include "lake/table/row_ids_of_fragment.h"
 
 namespace lake::table {
 
@@ -57,18 +58,64 @@ std::vector<std::span<const RowAddress>> GroupAddresses(std::span<const RowAddre
   return groups;
 }
 
-Result<std::shared_ptr<arrow::RecordBatch>> ReadGroup(const Context& context,
-                                                      FragmentSource* source,
-                                                      std::span<const format::Field* const> fields,
-                                                      std::span<const RowAddress> group) {
+/// The columns of a take: the table's own, and others.
+struct TakenColumns {
+  struct Column {
+    /// Its place among `fields`, or nothing for one that is not the table's own.
+    std::optional<size_t> field;
+    RowMetaColumn meta = RowMetaColumn::kRowAddress;
+  };
+  std::vector<Column> columns;
+  std::vector<const format::Field*> fields;
+  std::shared_ptr<arrow::Schema> schema;
+
+  static Result<TakenColumns> Find(const Manifest& manifest,
+                                   const std::vector<std::string>& names) {
+    TakenColumns taken;
+    arrow::FieldVector arrow_fields;
+    for (const std::string& name : names) {
+      Column& column = taken.columns.emplace_back();
+      const std::optional<RowMetaColumn> meta = FindRowMetaColumn(name);
+      if (meta && manifest.schema().Find(name) == nullptr) {
+        ARROW_RETURN_NOT_OK(CheckRowMetaColumn(manifest, *meta));
+        column.meta = *meta;
+        arrow_fields.push_back(RowMetaField(*meta));
+        continue;
+      }
+      column.field = taken.fields.size();
+      ARROW_ASSIGN_OR_RAISE(taken.fields.emplace_back(), FindColumn(manifest.schema(), name));
+      ARROW_ASSIGN_OR_RAISE(arrow_fields.emplace_back(), format::ToArrow(*taken.fields.back()));
+    }
+    taken.schema = arrow::schema(std::move(arrow_fields));
+    return taken;
+  }
+};
+
+/// The columns for rows of one fragment.
+Result<arrow::ArrayVector> ReadGroup(const Context& context, FragmentSource* source,
+                                     const TakenColumns& taken, std::span<const RowAddress> group) {
+  const Manifest& manifest = source->manifest();
   const uint64_t id = group[0] >> 32;
-  const Fragment* fragment = FindFragment(source->manifest(), id);
+  const Fragment* fragment = FindFragment(manifest, id);
   if (fragment == nullptr) {
     return Error(ErrorCode::kNotFound, "row address names no fragment of the version: fragment {}",
                  id);
   }
   ARROW_ASSIGN_OR_RAISE(format::RowSelection rows, RowsOf(context, source, *fragment, group));
-  return source->Read(context, *fragment, fields, rows);
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch,
+                        source->Read(context, *fragment, taken.fields, rows));
+  arrow::ArrayVector arrays;
+  for (const TakenColumns::Column& column : taken.columns) {
+    if (column.field) {
+      arrays.push_back(batch->column(static_cast<int>(*column.field)));
+      continue;
+    }
+    ARROW_ASSIGN_OR_RAISE(const uint64_t physical_rows, source->PhysicalRows(context, *fragment));
+    ARROW_ASSIGN_OR_RAISE(
+        arrays.emplace_back(),
+        ReadRowMetaColumn(context, manifest, *fragment, physical_rows, column.meta, rows));
+  }
+  return arrays;
 }
 
 }  // namespace
@@ -77,29 +124,21 @@ Result<std::shared_ptr<arrow::RecordBatch>> DatasetImpl::Take(
     const Context& context, std::span<const RowAddress> addresses,
     const std::vector<std::string>& columns) const {
   ARROW_RETURN_NOT_OK(InitializeArrowCompute());
-  std::vector<const format::Field*> fields;
-  arrow::FieldVector arrow_fields;
-  for (const std::string& name : columns) {
-    ARROW_ASSIGN_OR_RAISE(fields.emplace_back(), FindColumn(manifest_->schema(), name));
-    ARROW_ASSIGN_OR_RAISE(arrow_fields.emplace_back(), format::ToArrow(*fields.back()));
-  }
-  auto schema = arrow::schema(std::move(arrow_fields));
+  ARROW_ASSIGN_OR_RAISE(const TakenColumns taken, TakenColumns::Find(*manifest_, columns));
 
   // Each row is read once, in the order of the files; then rows are brought into the caller's
   // order.
   std::vector<RowAddress> sorted(addresses.begin(), addresses.end());
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  if (sorted.empty()) return arrow::RecordBatch::MakeEmpty(std::move(schema), context.pool());
+  if (sorted.empty()) return arrow::RecordBatch::MakeEmpty(taken.schema, context.pool());
   const std::vector<std::span<const RowAddress>> groups = GroupAddresses(sorted);
   std::vector<arrow::ArrayVector> pieces(columns.size(), arrow::ArrayVector(groups.size()));
   ARROW_RETURN_NOT_OK(ParallelFor(ScanThreadPool(), groups.size(), [&](size_t i) -> Status {
     ARROW_RETURN_NOT_OK(context.Check());
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch,
-                          ReadGroup(context, source_.get(), fields, groups[i]));
-    for (size_t j = 0; j < pieces.size(); ++j) {
-      pieces[j][i] = batch->column(static_cast<int>(j));
-    }
+    ARROW_ASSIGN_OR_RAISE(arrow::ArrayVector arrays,
+                          ReadGroup(context, source_.get(), taken, groups[i]));
+    for (size_t j = 0; j < pieces.size(); ++j) pieces[j][i] = std::move(arrays[j]);
     return Status::OK();
   }));
   const bool in_order =
@@ -122,11 +161,11 @@ Result<std::shared_ptr<arrow::RecordBatch>> DatasetImpl::Take(
       continue;
     }
     ARROW_ASSIGN_OR_RAISE(
-        arrow::Datum taken,
+        arrow::Datum reordered,
         arrow::compute::Take(values, order, arrow::compute::TakeOptions::NoBoundsCheck(), &exec));
-    arrays.push_back(taken.make_array());
+    arrays.push_back(reordered.make_array());
   }
-  return arrow::RecordBatch::Make(std::move(schema), addresses.size(), std::move(arrays));
+  return arrow::RecordBatch::Make(taken.schema, addresses.size(), std::move(arrays));
 }
 
 }  // namespace lake::table

@@ -26,7 +26,8 @@ class Updater {
       : context_(context), dataset_(std::move(dataset)), options_(options) {}
 
   Result<PreparedChange> Run() {
-    ARROW_RETURN_NOT_OK(CheckTakesRows(dataset_->manifest(), dataset_->store()->description()));
+    ARROW_RETURN_NOT_OK(
+        VersionOfNewFiles(dataset_->manifest(), dataset_->store()->description()).status());
     ARROW_RETURN_NOT_OK(Bind());
     ScanOptions scan;
     scan.filter = options_.filter;

@@ -21,7 +21,7 @@ def test_version_as_text_and_json(lake):
     assert lake.run("version").stdout.startswith("lake ")
     version = json.loads(lake.run("version", "--json").stdout)
     assert version["duckdb"] == "v1.4.5"
-    assert version["file_version_written"] == "2.2"
+    assert version["file_versions_written"] == ["2.1", "2.2"]
 
 
 def test_wrong_usage_is_exit_code_2_with_one_line_and_a_hint(lake):

@@ -25,6 +25,8 @@ def test_a_file_down_to_pages_and_encodings(lake, dataset):
     report = json.loads(lake.run("inspect", file, "--json").stdout)
     assert report["kind"] == "file"
     assert report["num_rows"] == 10_000
+    assert report["reading_floor"] == {"lance": "3.0", "reasons": ["files of version 2.2"]}
+    assert "read by Lance 3.0 and later (files of version 2.2)" in text
     assert [column["field"] for column in report["columns"]] == ["id", "text", "vector"]
     assert all(page["layout"] for column in report["columns"] for page in column["pages"])
 
@@ -44,6 +46,12 @@ def test_a_dataset(lake, dataset):
     assert report["num_rows"] == 9_990
     text = lake.run("inspect", dataset).stdout
     assert "deletion" in text
+    assert report["reading_floor"]["lance"] == "3.0"
+    assert "read by Lance 3.0 and later (files of version 2.2), if none of its data files needs more" in text
+    # With a file of another version in it, only a Lance that knows the flag.
+    lance.write_dataset(pa.table({"id": pa.array([1], pa.int64())}), dataset, mode="append", data_storage_version="2.1")
+    report = json.loads(lake.run("inspect", dataset, "--json").stdout)
+    assert report["reading_floor"] == {"lance": "12.0", "reasons": ["files of several versions (flag 256)"]}
 
 
 def test_what_is_none_of_them_is_an_error(lake, tmp_path):

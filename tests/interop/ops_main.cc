@@ -1,7 +1,7 @@
 // Operations on a Lance table, one at a time, between Arrow IPC streams and a folder:
 //
-//   create DIR IN [rows=PER FILE] [stable]
-//   append DIR IN | overwrite DIR IN
+//   create DIR IN [rows=PER FILE] [stable] [version=FILE VERSION]
+//   append DIR IN | overwrite DIR IN [version=FILE VERSION]
 //   delete DIR EXPRESSION | truncate DIR
 //   update DIR COLUMN=EXPRESSION... [where=EXPRESSION]
 //   merge DIR IN on=a,b [matched=update|delete|fail|nothing] [update_if=EXPRESSION] [insert=no]
@@ -10,10 +10,14 @@
 //   drop DIR a,b | rename DIR OLD NEW | cast DIR COLUMN TYPE | nullable DIR COLUMN yes|no
 //   replace DIR COLUMN=EXPRESSION
 //   config|table_metadata|schema_metadata DIR KEY=VALUE|KEY... | field_metadata DIR COLUMN
-//   KEY=VALUE... restore DIR VERSION scan DIR OUT [columns=a,b] [version=N] | changes DIR OUT FROM
-//   TO [columns=a,b] take_ids DIR OUT ID,... COLUMN,... race DIR STEP ARGUMENTS...   works the
-//   operation out, prints "ready", commits at a line of input
+//       KEY=VALUE...
+//   restore DIR VERSION
+//   scan DIR OUT [columns=a,b] [filter=EXPRESSION] [version=N]
+//   changes DIR OUT FROM TO [columns=a,b]
+//   take_ids DIR OUT ID,... COLUMN,... | take DIR OUT ADDRESS,... COLUMN,...
 //   compact DIR TARGET_ROWS [decode]
+//   race DIR STEP ARGUMENTS...   works the operation out, prints "ready", commits at a line of
+//       input
 //   batch                   does the steps that lines of input hold, parts separated by tabs; after
 //                           each prints "end", its exit code and the error's text
 //
@@ -203,9 +207,10 @@ struct Written {
 };
 
 Result<Written> Write(const Context& context, std::shared_ptr<storage::ObjectStore> store,
-                      const format::Schema& schema, arrow::RecordBatchReader* reader,
-                      const Arguments& arguments) {
+                      const format::Schema& schema, const format::FileVersion& file_version,
+                      arrow::RecordBatchReader* reader, const Arguments& arguments) {
   AppendWriterOptions options;
+  options.file_version = file_version;
   if (auto rows = Option(arguments, "rows")) options.max_rows_per_file = std::stoull(*rows);
   ARROW_ASSIGN_OR_RAISE(std::unique_ptr<AppendWriter> writer,
                         AppendWriter::Open(context, store, schema, options));
@@ -218,6 +223,13 @@ Result<Written> Write(const Context& context, std::shared_ptr<storage::ObjectSto
   ARROW_ASSIGN_OR_RAISE(written.fragments, writer->Finish());
   written.new_objects = writer->new_objects();
   return written;
+}
+
+/// "version=2.1", if it is there; else `otherwise`.
+Result<format::FileVersion> FileVersionOf(const Arguments& arguments,
+                                          const Result<format::FileVersion>& otherwise) {
+  const auto version = Option(arguments, "version");
+  return version ? format::FileVersion::Parse(*version) : otherwise;
 }
 
 using Step = std::function<Result<PreparedChange>(const Context&, std::shared_ptr<const Dataset>,
@@ -234,9 +246,11 @@ PreparedChange Simple(const Context& context, const Dataset& dataset, Operation 
 Result<PreparedChange> Append(const Context& context, std::shared_ptr<const Dataset> dataset,
                               const Arguments& arguments) {
   ARROW_ASSIGN_OR_RAISE(auto reader, OpenStream(arguments[2]));
-  ARROW_ASSIGN_OR_RAISE(
-      Written written,
-      Write(context, dataset->store(), dataset->manifest().schema(), reader.get(), arguments));
+  ARROW_ASSIGN_OR_RAISE(const format::FileVersion version,
+                        VersionOfNewFiles(dataset->manifest(), arguments[1]));
+  ARROW_ASSIGN_OR_RAISE(Written written,
+                        Write(context, dataset->store(), dataset->manifest().schema(), version,
+                              reader.get(), arguments));
   return Simple(context, *dataset, AppendOperation{std::move(written.fragments)},
                 std::move(written.new_objects));
 }
@@ -248,7 +262,11 @@ Result<PreparedChange> Overwrite(const Context& context, std::shared_ptr<const D
   ARROW_ASSIGN_OR_RAISE(overwrite.schema, format::SchemaFromArrow(
                                               *reader->schema(), NextFieldId(dataset->manifest())));
   ARROW_ASSIGN_OR_RAISE(
-      Written written, Write(context, dataset->store(), overwrite.schema, reader.get(), arguments));
+      const format::FileVersion version,
+      FileVersionOf(arguments, VersionOfNewFiles(dataset->manifest(), arguments[1])));
+  ARROW_ASSIGN_OR_RAISE(Written written, Write(context, dataset->store(), overwrite.schema, version,
+                                               reader.get(), arguments));
+  overwrite.file_version = version;
   overwrite.fragments = std::move(written.fragments);
   return Simple(context, *dataset, std::move(overwrite), std::move(written.new_objects));
 }
@@ -401,8 +419,9 @@ Status Create(const Context& context, const Arguments& arguments) {
   OverwriteOperation create;
   create.stable_row_ids = Option(arguments, "stable").has_value();
   ARROW_ASSIGN_OR_RAISE(create.schema, format::SchemaFromArrow(*reader->schema()));
-  ARROW_ASSIGN_OR_RAISE(Written written,
-                        Write(context, store, create.schema, reader.get(), arguments));
+  ARROW_ASSIGN_OR_RAISE(create.file_version, FileVersionOf(arguments, format::kFileVersion22));
+  ARROW_ASSIGN_OR_RAISE(Written written, Write(context, store, create.schema, *create.file_version,
+                                               reader.get(), arguments));
   create.fragments = std::move(written.fragments);
   ARROW_ASSIGN_OR_RAISE(
       CommitResult result,
@@ -455,6 +474,7 @@ Status Scan(const Context& context, const Arguments& arguments) {
   ARROW_ASSIGN_OR_RAISE(auto dataset, Dataset::Open(context, store, open));
   ScanOptions options;
   if (auto columns = Option(arguments, "columns")) options.columns = Split(*columns);
+  ARROW_ASSIGN_OR_RAISE(options.filter, OptionalExpression(arguments, "filter"));
   ARROW_ASSIGN_OR_RAISE(auto scanner, dataset->Scan(context, options));
   arrow::RecordBatchVector batches(scanner->num_morsels());
   for (size_t i = 0; i < batches.size(); ++i) {
@@ -477,12 +497,14 @@ Status Changes(const Context& context, const Arguments& arguments) {
   return WriteStream(arguments[2], feed->schema(), batches);
 }
 
-Status TakeIds(const Context& context, const Arguments& arguments) {
+Status TakeRows(const Context& context, const Arguments& arguments) {
   ARROW_ASSIGN_OR_RAISE(auto store, storage::OpenLocalStore(arguments[1]));
   ARROW_ASSIGN_OR_RAISE(auto dataset, Dataset::Open(context, store));
-  std::vector<uint64_t> ids;
-  for (const std::string& id : Split(arguments[3])) ids.push_back(std::stoull(id));
-  ARROW_ASSIGN_OR_RAISE(std::vector<RowAddress> addresses, AddressesOf(context, *dataset, ids));
+  std::vector<RowAddress> addresses;
+  for (const std::string& number : Split(arguments[3])) addresses.push_back(std::stoull(number));
+  if (arguments[0] == "take_ids") {
+    ARROW_ASSIGN_OR_RAISE(addresses, AddressesOf(context, *dataset, addresses));
+  }
   ARROW_ASSIGN_OR_RAISE(auto batch, dataset->Take(context, addresses, Split(arguments[4])));
   return WriteStream(arguments[2], batch->schema(), {batch});
 }
@@ -493,7 +515,7 @@ Status Run(Arguments arguments) {
   if (arguments[0] == "compact") return Compact(context, arguments);
   if (arguments[0] == "scan") return Scan(context, arguments);
   if (arguments[0] == "changes") return Changes(context, arguments);
-  if (arguments[0] == "take_ids") return TakeIds(context, arguments);
+  if (arguments[0] == "take_ids" || arguments[0] == "take") return TakeRows(context, arguments);
   const bool race = arguments[0] == "race";
   if (race) {
     // race DIR STEP ... -> STEP DIR ...

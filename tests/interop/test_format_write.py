@@ -36,9 +36,9 @@ def read(path):
     return lance.file.LanceFileReader(str(path)).read_all().to_table()
 
 
-def upstream_size(column, path):
-    table = pa.table({"c": column})
-    with lance.file.LanceFileWriter(str(path), table.schema, version="2.2") as writer:
+def upstream_size(column, path, field=None, version="2.2"):
+    table = pa.table([column], schema=pa.schema([field or pa.field("c", column.type)]))
+    with lance.file.LanceFileWriter(str(path), table.schema, version=version) as writer:
         writer.write_batch(table)
     return path.stat().st_size
 

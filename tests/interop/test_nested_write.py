@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from conftest import BUILD_DIR
 from nested_types import NESTED_21, NESTED_22, SHAPES, nested_column
-from test_format_write import OLD_PYTHON, write
+from test_format_write import OLD_PYTHON, upstream_size, write
 from type_table import READ_ONLY, column, difference
 
 CHECK = BUILD_DIR / "bin/lake_interop_check"
@@ -279,6 +279,141 @@ def test_uuid_and_decimals_and_vectors_of_bfloat16(tmp_path):
         assert len(actual["v"]) == 500
 
 
+PACKED = {"lance-encoding:packed": "true"}
+PACKED_FIXED = {
+    "numbers": ({"a": pa.int32(), "b": pa.float64(), "c": pa.int8()}, lambda i: {"a": i * 7, "b": i / 2, "c": i % 100}),
+    "others": ({"d": pa.decimal128(10, 2), "t": pa.timestamp("us"), "f": pa.binary(3)},
+               lambda i: {"d": decimal.Decimal(i) / 4, "t": i * 10**6, "f": bytes([i % 256] * 3)}),
+    "one": ({"a": pa.uint16()}, lambda i: {"a": i % 9}),
+    "constant": ({"a": pa.int32(), "b": pa.int8()}, lambda i: {"a": 1, "b": 2}),
+}
+PACKED_VARIABLE = {
+    "text": ({"a": pa.int32(), "s": pa.string()}, lambda i: {"a": i, "s": f"camera {i * 37 % 1000} of robot {i % 77} " * (i % 4)}),
+    "binaries": ({"s": pa.large_string(), "b": pa.binary(), "l": pa.large_binary()},
+                 lambda i: {"s": f"n{i}", "b": bytes([i % 256]) * (i % 5), "l": b""}),
+    "vectors": ({"v": pa.list_(pa.float32(), 3), "k": pa.int8()}, lambda i: {"v": [i, i / 2, -i], "k": i % 100}),
+    "null items": ({"v": pa.list_(pa.float32(), 9), "s": pa.string()},
+                   lambda i: {"v": [None if (i + j) % 4 == 0 else j for j in range(9)], "s": "x"}),
+    "lists of lists": ({"v": pa.list_(pa.list_(pa.int16(), 2), 3), "k": pa.int8()},
+                       lambda i: {"v": [[i % 100, 1], None if i % 3 == 0 else [2, 3], [None if i % 5 == 0 else 4, 5]], "k": 1}),
+    "long": ({"s": pa.string(), "a": pa.int8()}, lambda i: {"s": ("lidar %d, " % i) * (7000 if i % 90 == 1 else 1), "a": 0}),
+}
+# How structs stand in a column: their field's type and how to fill it from a function of the row number.
+PACKED_PLACES = {
+    "plain": (lambda item: item, lambda make, i: make(i)),
+    "nulls": (lambda item: item, lambda make, i: None if i % 5 == 2 else make(i)),
+    "all null": (lambda item: item, lambda make, i: None),
+    "list": (lambda item: pa.field("c", pa.list_(item)),
+             lambda make, i: None if i % 11 == 0 else [None if (i + j) % 7 == 3 else make(i + j) for j in range(i % 4)]),
+    "struct": (lambda item: pa.field("c", pa.struct([item, pa.field("x", pa.int64())])),
+               lambda make, i: None if i % 6 == 1 else {"c": None if i % 5 == 2 else make(i), "x": i}),
+    "slots": (lambda item: pa.field("c", pa.list_(item, 2)), lambda make, i: [make(i), make(i + 1)]),
+}
+
+
+def packed_column(fields, make, place, rows):
+    outer, fill = PACKED_PLACES[place]
+    field = outer(pa.field("c", pa.struct(list(fields.items())), metadata=PACKED))
+    return field, pa.array([fill(make, i) for i in range(rows)], field.type)
+
+
+def packed_cases(version):
+    cases = PACKED_FIXED | PACKED_VARIABLE if version == "2.2" else PACKED_FIXED
+    for name, (fields, make) in cases.items():
+        for place in PACKED_PLACES:
+            if place != "slots" or version == "2.2":
+                yield name, place, *packed_column(fields, make, place, 3000)
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_packed_structs_are_read_by_upstream_and_by_lake(version, tmp_path):
+    """Whole, by single rows, and at upstream's size."""
+    cells = failed = 0
+    pairs = []
+    for number, (name, place, field, values) in enumerate(packed_cases(version)):
+        table = pa.table([values], schema=pa.schema([field]))
+        path = tmp_path / f"{number}.lance"
+        _, size, _ = write(table, path, batch_rows=700, version=version)
+        differences = mismatches(table, read(path))
+        rows = [0, 2, 7, 1000, 1001, 2999]
+        taken = lance.file.LanceFileReader(str(path)).take_rows(rows).to_table()["c"]
+        if place != "slots" and taken.to_pylist() != values.take(rows).to_pylist():
+            differences.append("taken rows")
+        theirs = upstream_size(values, tmp_path / "theirs.lance", field, version)
+        if size > theirs * 1.05:
+            differences.append(f"{size} bytes, upstream {theirs}")
+        cells += 1
+        failed += bool(differences)
+        for text in differences:
+            print("differs:", name, place, text[:500])
+        with pa.OSFile(str(tmp_path / f"{number}.arrow"), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        pairs += [tmp_path / f"{number}.arrow", path]
+        layouts = str(lance.file.LanceFileReader(str(path)).metadata().columns[0].pages[0].encoding)
+        wanted = "ConstantLayout" if place == "all null" else "VariablePackedStruct" if name in PACKED_VARIABLE else "PackedStruct"
+        assert wanted in layouts, (name, place)
+    print(f"cells {cells - failed}/{cells}")
+    assert failed == 0
+    result = subprocess.run([CHECK, "--seed", "6", *pairs], capture_output=True, text=True, timeout=600, check=False)
+    print(result.stdout[-3000:], result.stderr[-1000:])
+    assert result.returncode == 0
+
+
+def test_lake_reads_the_packed_structs_that_upstream_writes(tmp_path):
+    pairs = []
+    for version in ("2.1", "2.2"):
+        for number, (_, _, field, values) in enumerate(packed_cases(version)):
+            stem = tmp_path / f"{version}-{number}"
+            upstream_size(values, f"{stem}.lance", field, version)
+            table = pa.table([values], schema=pa.schema([field]))
+            with pa.OSFile(f"{stem}.arrow", "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write_table(table)
+            pairs += [f"{stem}.arrow", f"{stem}.lance"]
+    result = subprocess.run([CHECK, "--seed", "7", *pairs], capture_output=True, text=True, timeout=600, check=False)
+    print(result.stdout[-3000:], result.stderr[-1000:])
+    assert result.returncode == 0
+
+
+@pytest.mark.parametrize("version, text", [("2.2", "'fsst'"), ("2.2", "zstd"), ("2.2", "none")])
+def test_fields_of_packed_structs_have_encodings_of_their_own(version, text, tmp_path):
+    name = text.strip("'")
+    item = pa.struct([pa.field("s", pa.string(), metadata={"lance-encoding:compression": name}), pa.field("a", pa.int32())])
+    values = pa.array([{"s": f"camera {i} of many cameras " * 30, "a": i} for i in range(100)], item)
+    table = pa.table([values], schema=pa.schema([pa.field("c", item, metadata=PACKED)]))
+    path = tmp_path / "x.lance"
+    write(table, path, version=version)
+    assert not mismatches(table, read(path))
+    layout = str(lance.file.LanceFileReader(str(path)).metadata().columns[0].pages[0].encoding)
+    assert {"fsst": "Fsst", "zstd": "Zstd", "none": "Variable("}[name] in layout
+    if name == "none":
+        assert "Fsst" not in layout and "Zstd" not in layout
+
+
+def test_what_packed_structs_cannot_hold_is_refused_by_name(tmp_path):
+    def refused(fields, values, version="2.2"):
+        field = pa.field("c", pa.struct(fields), metadata=PACKED)
+        table = pa.table([pa.array(values, field.type)], schema=pa.schema([field]))
+        return write(table, tmp_path / "x.lance", version=version, exit_code=1)
+
+    for arrow_type in (pa.bool_(), pa.null(), pa.list_(pa.int32()), pa.struct([("x", pa.int8())]), pa.list_(pa.bool_(), 8),
+                       pa.dictionary(pa.int8(), pa.string())):
+        text = refused([("a", pa.int32()), ("b", arrow_type)], [{"a": 1, "b": None}])
+        assert "'c.b'" in text and "packed struct" in text, text
+    assert "'c', type struct: files of version 2.1" in refused([("s", pa.string())], [{"s": "x"}], "2.1")
+    assert "4096 bytes" in refused([("b", pa.binary(5000))], [{"b": bytes(5000)}])
+    text = refused([("a", pa.int32()), ("s", pa.string())], [None, {"a": 1, "s": "x"}, {"a": 1, "s": None}])
+    assert "column 'c.s', row 2" in text
+    text = refused([("a", pa.int32())], [None, {"a": None}])
+    assert "column 'c.a', row 1" in text
+    # A null further out covers what lies below it.
+    inner = pa.StructArray.from_arrays([pa.array([1, None, 3], pa.int32())], ["a"])
+    outer = pa.StructArray.from_arrays([inner], fields=[pa.field("p", inner.type, metadata=PACKED)],
+                                       mask=pa.array([False, True, False]))
+    table = pa.table({"c": outer})
+    write(table, tmp_path / "covered.lance")
+    assert read(tmp_path / "covered.lance")["c"].to_pylist() == [{"p": {"a": 1}}, None, {"p": {"a": 3}}]
+
+
 OLD_READER = """
 import sys, lance, pyarrow as pa
 from lance.file import LanceFileReader
@@ -312,6 +447,16 @@ def test_old_upstream_reads_both_versions(tmp_path):
             table = table.select([name for name in table.column_names if name not in OLD_LACKS | OLD_MISREADS.get(shape, set())])
             stem = tmp_path / f"{version.replace('.', '_')}-{shape}"
             write(table, stem.with_suffix(".lance"), batch_rows=128, version=version)
+            with pa.OSFile(f"{stem}.arrow", "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write_table(table)
+            stems.append(str(stem))
+    for version in ("2.1", "2.2"):
+        for number, (_, place, field, values) in enumerate(packed_cases(version)):
+            if place == "slots":
+                continue
+            stem = tmp_path / f"{version.replace('.', '_')}-packed-{number}"
+            table = pa.table([values], schema=pa.schema([field]))
+            write(table, stem.with_suffix(".lance"), batch_rows=1000, version=version)
             with pa.OSFile(f"{stem}.arrow", "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
                 writer.write_table(table)
             stems.append(str(stem))

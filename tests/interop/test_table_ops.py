@@ -518,3 +518,60 @@ def test_random_histories(tmp_path, stable):
         assert by_id(dataset.to_table(columns=["id", "v"], filter=f"id = {some}")) == \
             ([(some, model[some])] if some in model else []), f"seed {seed}"
         history[dataset.version] = dict(model)
+
+
+META = ["_rowid", "_rowaddr", "_row_created_at_version", "_row_last_updated_at_version"]
+# Filters over what is not the table's own, as lake and as upstream take them.
+META_FILTERS = [
+    ("(< _rowid 20)", "_rowid < 20"),
+    ("(and (>= _rowaddr 4294967296) (< _rowaddr 4294967310))", "_rowaddr >= 4294967296 AND _rowaddr < 4294967310"),
+    ("(or (= _rowid 7) (> v 2900))", "_rowid = 7 OR v > 2900"),
+    ("(and (> _rowaddr 100) (= name \"new\"))", "_rowaddr > 100 AND name = 'new'"),
+    ("(< _rowid 0)", "_rowid < 0"),
+]
+VERSION_FILTERS = [
+    ("(= _row_created_at_version 1)", "_row_created_at_version = 1"),
+    ("(and (> _row_last_updated_at_version 1) (< id 100))", "_row_last_updated_at_version > 1 AND id < 100"),
+    ("(> _row_last_updated_at_version _row_created_at_version)", "_row_last_updated_at_version > _row_created_at_version"),
+]
+
+
+def test_row_ids_and_addresses_in_scans_and_takes(ops):
+    """As columns and in filters, after deletes, updates and appends by both."""
+    ops.do("delete", "(= (mod id 9) 4)")
+    ops.do("update", "name=\"new\"", "v=(+ v 1)", "where=(= (mod id 10) 7)")
+    lance.write_dataset(rows(300, 40), str(ops.path), mode="append")
+    ops.upstream().update({"v": "v + 2"}, where="id % 10 = 2")
+    ops.upstream().delete("id > 320")
+    dataset = ops.upstream()
+    stable = dataset.has_stable_row_ids
+    meta = META if stable else META[:2]
+    expected = dataset.to_table(columns=["id", *meta])
+    both = dataset.to_table(columns=["id"], with_row_id=True, with_row_address=True)
+    assert ops.scan(columns="id,_rowid,_rowaddr").equals(both)
+    for columns in (["id", *meta], [*reversed(meta)], ["_rowaddr"], ["name", "_rowid", "v"]):
+        assert ops.scan(columns=",".join(columns)).equals(dataset.to_table(columns=columns)), columns
+    for ours, theirs in META_FILTERS + (VERSION_FILTERS if stable else []):
+        for columns in (["id"], ["id", *meta], ["_rowaddr", "v"]):
+            answer = ops.scan(columns=",".join(columns), filter=ours)
+            assert answer.equals(dataset.to_table(columns=columns, filter=theirs)), (ours, columns)
+    # In any order, several times, across fragments; upstream takes by position.
+    places = [0, expected.num_rows - 1, 5, 150, 5, 90, 91, 92, 0]
+    columns = ["v", "_rowid", "id", "_rowaddr", *meta[2:], "name"]
+    taken = dataset.take(places, columns=columns)
+    addresses = expected["_rowaddr"].take(places).to_pylist()
+    assert ops.read("take", ",".join(map(str, addresses)), ",".join(columns)).equals(taken)
+    ids = expected["_rowid"].take(places).to_pylist()
+    assert ops.read("take_ids", ",".join(map(str, ids)), ",".join(columns)).equals(taken)
+    only = ops.read("take", ",".join(map(str, addresses)), "_rowaddr")
+    assert only["_rowaddr"].to_pylist() == addresses
+    many = [i for i in range(expected.num_rows) if i % 7] * 3
+    addresses = expected["_rowaddr"].take(many).to_pylist()
+    assert ops.read("take", ",".join(map(str, addresses)), ",".join(columns)).equals(dataset.take(many, columns=columns))
+    # Row 4 was deleted.
+    assert "row is deleted" in ops.read("take", "4", "_rowid", exit_code=1)
+    if not stable:
+        # Upstream says 1 of every row here, also of those that were changed since.
+        for step in (("scan", "columns=_row_created_at_version"), ("scan", "columns=id", "filter=(= _row_created_at_version 1)"),
+                     ("take", "0", "_row_last_updated_at_version")):
+            assert "only in tables with stable row ids" in ops.read(*step, exit_code=1)

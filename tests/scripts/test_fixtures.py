@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -38,3 +39,27 @@ def test_each_fixture_is_of_a_pinned_pylance():
 def test_the_fixtures_stay_small():
     total = sum(path.stat().st_size for path in FIXTURES.rglob("*") if path.is_file())
     assert total < 12 << 20
+
+
+def held_by():
+    """Place -> what holds it, of the list of places where a reader goes wrong silently."""
+    text = (FIXTURES / "README.md").read_text().split("goes wrong silently", 1)[1]
+    rows = re.findall(r"^\| (.+) \| (`.+) \|$", text, re.MULTILINE)
+    return {place: re.findall(r"`([\w:.]+)`", holders) for place, holders in rows}
+
+
+def test_each_place_where_a_reader_goes_wrong_silently_is_held():
+    names = {path.name.rsplit("_", 2)[0] for folder in ("files", "tables") for path in (FIXTURES / folder).iterdir()}
+    places = held_by()
+    assert len(places) > 35
+    for place, holders in places.items():
+        assert holders, place
+        for holder in holders:
+            if ":" not in holder:
+                assert holder in names, f"{place}: no fixture {holder}"
+                continue
+            module, suite = holder.split(":")
+            suite, _, test = suite.partition(".")
+            wanted = rf"TEST(_[FP])?\({suite}, {test or '[A-Za-z0-9]+'}\)"
+            sources = (ROOT / "lake" / module).glob("*_test.cc")
+            assert any(re.search(wanted, source.read_text()) for source in sources), f"{place}: no test {holder}"
