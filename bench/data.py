@@ -5,6 +5,7 @@ import pyarrow as pa
 
 RND_MAX = 1 << 40
 DIMENSION = 128
+BLOB_BYTES = 1 << 20
 LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", np.uint8)
 
 
@@ -24,6 +25,14 @@ def main_table(rows):
         "n32": pa.array(rng.integers(0, 2**31 - 1, rows).astype(np.int32), mask=rng.random(rows) < 0.1),
         "ts": pa.array((1_700_000_000_000_000 + np.cumsum(rng.integers(0, 2_000_000, rows))).astype("datetime64[us]")),
     })
+
+
+def blob_table(rows):
+    """id, and blobs of 1 MiB of random bytes, as Lance's extension type has them."""
+    data = pa.array([np.random.default_rng(i).bytes(BLOB_BYTES) for i in range(rows)], pa.large_binary())
+    blobs = pa.StructArray.from_arrays([data, pa.nulls(rows, pa.utf8())], names=["data", "uri"])
+    blob = pa.field("blob", blobs.type, metadata={"ARROW:extension:name": "lance.blob.v2"})
+    return pa.table([np.arange(rows, dtype=np.int64), blobs], schema=pa.schema([pa.field("id", pa.int64()), blob]))
 
 
 def vector_table(rows):

@@ -91,6 +91,18 @@ class Pylance(Peer):
             self.append(table, source)
         return number + 1
 
+    def blobs(self, table):
+        """All of them, whole."""
+        dataset = self.dataset(table)
+        return len(dataset.read_blobs("blob", indices=list(range(dataset.count_rows()))))
+
+    def blob_ranges(self, table, rows, length):
+        """A part of one blob a call, the place in it by the row."""
+        dataset = self.dataset(table)
+        for row in rows:
+            dataset.read_blob_ranges("blob", [(row, row * 65_537 % ((1 << 20) - length), length)], selector="indices")
+        return len(rows)
+
     def drop(self, table):
         shutil.rmtree(self.path(table))
         return 0

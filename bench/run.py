@@ -27,7 +27,7 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from data import main_table, vector_table
+from data import blob_table, main_table, vector_table
 from works import FRESH, TAKE, WORKS
 
 THREADS = 2
@@ -118,12 +118,14 @@ class Bench:
     def prepare(self):
         """Loads the data into each system and makes the tables that works read."""
         lake, pylance, parquet = self.lake, self.peers["pylance"], self.peers["parquet"]
-        tables = {"t": main_table(self.arguments.rows), "vectors": vector_table(max(self.arguments.rows // 25, 1))}
+        tables = {"t": main_table(self.arguments.rows), "vectors": vector_table(max(self.arguments.rows // 25, 1)),
+                  "blobs": blob_table(max(self.arguments.rows // 25_000, 2))}
+        self.rows = {name: table.num_rows for name, table in tables.items()}
         for name, table in tables.items():
             path = self.folder / f"{name}.arrow"
             with pa.ipc.new_file(path, table.schema) as file:
                 file.write_table(table, max_chunksize=1 << 16)
-            for system in (lake, pylance) if name == "vectors" else (lake, pylance, parquet):
+            for system in (lake, pylance, parquet) if name == "t" else (lake, pylance):
                 system.do("load", name, path)
             lake.do("write", f"bench.{name}", name)
             pylance.do("write", name, name)
@@ -169,7 +171,7 @@ class Bench:
         problems = []
         # The first round only warms up.
         for repetition in range(self.arguments.repetitions * work.times + 1):
-            rows = [int(i) for i in self.rng.integers(0, self.arguments.rows, work.takes)]
+            rows = [int(i) for i in self.rng.integers(0, self.rows[work.of], work.takes)]
             answers = {"lake": self.step(self.lake, work.lake, rows)}
             for name, step in work.peers.items():
                 answers[name] = (self.step(self.peers[name], step, rows) if name in self.peers

@@ -16,6 +16,7 @@
 #include "lake/base/unique_fd.h"
 #include "lake/storage/local_store.h"
 #include "lake/table/batch_stream.h"
+#include "lake/table/blobs.h"
 
 namespace lake::bench {
 
@@ -24,6 +25,8 @@ namespace {
 namespace cp = arrow::compute;
 
 constexpr size_t kPreadBytes = 8 << 20;
+constexpr char kBlobColumn[] = "blob";
+constexpr uint64_t kBlobBytes = 1 << 20;
 
 /// Runs `task(thread)` on `count` threads; the first error.
 template <typename Task>
@@ -88,6 +91,10 @@ Result<Answer> Worker::Run(const std::vector<std::string>& fields) {
   if (operation == "scan" && fields.size() == 4) return Scan(fields[1], fields[2], fields[3]);
   if (operation == "count" && fields.size() == 3) return Count(fields[1], fields[2]);
   if (operation == "take" && fields.size() == 4) return Take(fields[1], fields[2], fields[3]);
+  if (operation == "blobs" && fields.size() == 2) return Blobs(fields[1]);
+  if (operation == "blob_ranges" && fields.size() == 4) {
+    return BlobRanges(fields[1], fields[2], std::stoull(fields[3]));
+  }
   if (operation == "append" && fields.size() == 3) return Append(fields[1], fields[2]);
   if (operation == "appends" && fields.size() == 5) {
     return Appends(fields[1], fields[2], std::stoi(fields[3]), std::stoi(fields[4]));
@@ -176,10 +183,9 @@ Result<Answer> Worker::Count(const std::string& table, const std::string& filter
   return Drain(context_, scanner.get());
 }
 
-Result<Answer> Worker::Take(const std::string& table, const std::string& columns,
-                            const std::string& indices) {
-  ARROW_ASSIGN_OR_RAISE(auto dataset, DatasetOf(table));
-  const std::vector<table::Fragment>& fragments = dataset->manifest().fragments();
+Result<std::vector<table::RowAddress>> Worker::AddressesOf(const table::Dataset& dataset,
+                                                           const std::string& indices) {
+  const std::vector<table::Fragment>& fragments = dataset.manifest().fragments();
   std::vector<uint64_t> ends;
   uint64_t end = 0;
   for (const table::Fragment& fragment : fragments) ends.push_back(end += fragment.physical_rows);
@@ -192,10 +198,46 @@ Result<Answer> Worker::Take(const std::string& table, const std::string& columns
     }
     addresses.push_back(fragments[i].id << 32 | (index - (ends[i] - fragments[i].physical_rows)));
   }
+  return addresses;
+}
+
+Result<Answer> Worker::Take(const std::string& table, const std::string& columns,
+                            const std::string& indices) {
+  ARROW_ASSIGN_OR_RAISE(auto dataset, DatasetOf(table));
+  ARROW_ASSIGN_OR_RAISE(const auto addresses, AddressesOf(*dataset, indices));
   std::vector<std::string> names =
       columns == "*" ? dataset->arrow_schema()->field_names() : Split(columns, ',');
   ARROW_ASSIGN_OR_RAISE(auto batch, dataset->Take(context_, addresses, names));
   return Answer{.rows = batch->num_rows()};
+}
+
+Result<Answer> Worker::Blobs(const std::string& table) {
+  ARROW_ASSIGN_OR_RAISE(auto dataset, DatasetOf(table));
+  std::vector<table::RowAddress> addresses;
+  for (const table::Fragment& fragment : dataset->manifest().fragments()) {
+    for (uint64_t row = 0; row < fragment.physical_rows; ++row) {
+      addresses.push_back(fragment.id << 32 | row);
+    }
+  }
+  ARROW_ASSIGN_OR_RAISE(auto reader, table::BlobReader::Open(dataset, kBlobColumn));
+  ARROW_ASSIGN_OR_RAISE(const auto blobs, reader->Read(context_, addresses));
+  Answer answer{.rows = static_cast<int64_t>(blobs.size())};
+  for (const auto& blob : blobs) answer.bytes += static_cast<uint64_t>(blob->size());
+  return answer;
+}
+
+Result<Answer> Worker::BlobRanges(const std::string& table, const std::string& indices,
+                                  uint64_t length) {
+  ARROW_ASSIGN_OR_RAISE(auto dataset, DatasetOf(table));
+  ARROW_ASSIGN_OR_RAISE(const auto addresses, AddressesOf(*dataset, indices));
+  ARROW_ASSIGN_OR_RAISE(auto reader, table::BlobReader::Open(dataset, kBlobColumn));
+  const std::vector<std::string> numbers = Split(indices, ',');
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const uint64_t offset = std::stoull(numbers[i]) * 65'537 % (kBlobBytes - length);
+    const table::BlobRange range{addresses[i], offset, length};
+    ARROW_RETURN_NOT_OK(reader->ReadRanges(context_, std::span(&range, 1)).status());
+  }
+  return Answer{.rows = static_cast<int64_t>(addresses.size())};
 }
 
 Result<Answer> Worker::Append(const std::string& table, const std::string& source) {

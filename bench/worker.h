@@ -31,6 +31,8 @@ struct Answer {
 ///                                    filter, else "column<number"
 ///   count   TABLE FILTER
 ///   take    TABLE COLUMNS INDEX,...  by position in the table
+///   blobs   TABLE                    all blobs of its column "blob", whole
+///   blob_ranges TABLE INDEX,... N    N bytes of each such blob, one call for each
 ///   append  TABLE SOURCE             the first row of what was loaded
 ///   appends TABLE SOURCE THREADS N   N such appends by each of THREADS threads
 ///   pread   TABLE                    the bytes of its data files, into buffers that are used again
@@ -57,6 +59,10 @@ class Worker {
   Result<Answer> Count(const std::string& table, const std::string& filter);
   Result<Answer> Take(const std::string& table, const std::string& columns,
                       const std::string& indices);
+  static Result<std::vector<table::RowAddress>> AddressesOf(const table::Dataset& dataset,
+                                                            const std::string& indices);
+  Result<Answer> Blobs(const std::string& table);
+  Result<Answer> BlobRanges(const std::string& table, const std::string& indices, uint64_t length);
   Result<Answer> Append(const std::string& table, const std::string& source);
   Result<Answer> Appends(const std::string& table, const std::string& source, int threads,
                          int count);

@@ -20,8 +20,9 @@ class Work:
     lake: list | None = None
     peers: dict = dataclasses.field(default_factory=dict)
     against: str = "pylance"
-    # Rows that a repetition takes.
+    # Rows that a repetition takes, and of which table.
     takes: int = 0
+    of: str = "t"
     # Repetitions are at least this many times the ones asked for: what is short is measured more often.
     times: int = 1
     # Time in syncs is left out of lake's time: pylance never syncs.
@@ -74,9 +75,10 @@ WORKS = [
     not_yet("merge-insert 1 % of 1 M rows", 1 / 0.7),
     not_yet("compact 201 one-row fragments", 1 / 0.7),
     not_yet("compact 1 M rows after deleting 20 %", 1 / 0.7),
-    not_yet("blob v2: write 200 x 1 MiB", 1),
-    not_yet("blob v2: range of 64 KiB", 5),
-    not_yet("blob v2: read all 200", 2),
+    Work("blob v2: write 200 x 1 MiB", 1, ["write", FRESH, "blobs"], {"pylance": ["write", FRESH, "blobs"]}),
+    Work("blob v2: range of 64 KiB, 20 calls", 5, ["blob_ranges", "bench.blobs", TAKE, 65536],
+         {"pylance": ["blob_ranges", "blobs", TAKE, 65536]}, takes=20, of="blobs", times=4),
+    Work("blob v2: read all 200", 2, ["blobs", "bench.blobs"], {"pylance": ["blobs", "blobs"]}),
     Work("full scan in SQL", 1, ["sql", "SELECT * FROM bench.t"], {"parquet": ["sql", "SELECT * FROM t"]}, against="parquet"),
     Work("filter 0.1 % in SQL", 1, ["sql", f"SELECT * FROM bench.t WHERE rnd<{RND_MAX // 1000}"],
          {"parquet": ["sql", f"SELECT * FROM t WHERE rnd<{RND_MAX // 1000}"]}, against="parquet"),

@@ -9,6 +9,7 @@
 #include <arrow/type.h>
 
 #include "lake/catalog/types.h"
+#include "lake/format/blob.h"
 
 namespace lake::commit {
 namespace {
@@ -102,12 +103,21 @@ Result<std::shared_ptr<arrow::RecordBatch>> ConformRows(
   }
   std::vector<std::shared_ptr<arrow::Array>> columns;
   columns.reserve(static_cast<size_t>(batch.num_columns()));
+  std::shared_ptr<arrow::Schema> conformed = schema;
   for (int i = 0; i < batch.num_columns(); ++i) {
     const arrow::Field& field = *schema->field(i);
     std::shared_ptr<arrow::Array> column = batch.column(i);
     if (batch.column_name(i) != field.name()) {
       return Error(ErrorCode::kInvalidArgument, "column {} is called '{}', the table's is '{}'", i,
                    batch.column_name(i), field.name());
+    }
+    if (format::TellsBlobs(field) && !SameLayout(*column->type(), *field.type())) {
+      // The writer knows the ways to give a blob by value.
+      ARROW_ASSIGN_OR_RAISE(conformed, conformed->SetField(i, field.WithType(column->type())));
+      ARROW_RETURN_NOT_OK(
+          CheckNulls(*arrow::field(field.name(), arrow::null(), field.nullable()), *column));
+      columns.push_back(std::move(column));
+      continue;
     }
     if (!SameLayout(*column->type(), *field.type())) {
       return Error(ErrorCode::kInvalidArgument, "column '{}' holds {}, the table's holds {}",
@@ -119,7 +129,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> ConformRows(
     ARROW_RETURN_NOT_OK(CheckNulls(field, *column));
     columns.push_back(std::move(column));
   }
-  return arrow::RecordBatch::Make(schema, batch.num_rows(), std::move(columns));
+  return arrow::RecordBatch::Make(std::move(conformed), batch.num_rows(), std::move(columns));
 }
 
 }  // namespace lake::commit

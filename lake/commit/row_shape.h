@@ -16,7 +16,8 @@ namespace lake::commit {
 Status CheckNewColumns(const arrow::Schema& schema);
 
 /// `batch` as rows of a table with `schema`: the same columns in the same order, by name and type;
-/// whether a type's children are declared nullable is taken from `schema`. kInvalidArgument names
+/// whether a type's children are declared nullable is taken from `schema`. Blobs come by value
+/// (table/blob_writer.h), which is not looked at here. kInvalidArgument names
 /// the column that does not fit, or that holds a null where none may be. Shares the buffers of
 /// `batch`.
 Result<std::shared_ptr<arrow::RecordBatch>> ConformRows(

@@ -119,7 +119,7 @@ std::optional<ConstantPage> EncodeConstant(const ValueShape& shape, const PageDa
     result = EncodeNothing(levels, version);
   } else {
     if (version < kFileVersion22 || shape.kind == Kind::kFixedSizeList || shape.entries ||
-        !shape.packed.empty() || LevelsAreTooLarge(shape, page, levels) ||
+        !shape.packed.empty() || shape.is_blob || LevelsAreTooLarge(shape, page, levels) ||
         !AllValidEqual(shape, page)) {
       return std::nullopt;
     }

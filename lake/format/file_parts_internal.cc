@@ -1,5 +1,6 @@
 #include "lake/format/file_parts_internal.h"
 
+#include "lake/format/blob.h"
 #include "lake/format/column_metadata_internal.h"
 #include "lake/format/schema_internal.h"
 
@@ -22,7 +23,7 @@ Status WriteFileEnd(storage::ObjectWriter* object, const Schema& schema, uint64_
                     FileVersion version, const std::vector<std::string_view>& encoded_pages,
                     const std::string& file) {
   pb::FileDescriptor descriptor;
-  SchemaToMessage(schema, descriptor.mutable_schema());
+  SchemaToMessage(StoredSchema(schema), descriptor.mutable_schema());
   descriptor.set_length(num_rows);
   std::string bytes;
   if (!descriptor.AppendToString(&bytes)) {

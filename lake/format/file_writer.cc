@@ -73,6 +73,7 @@ class FileWriterImpl final : public FileWriter {
   Status Start();
 
   Status Write(const arrow::RecordBatch& batch) override;
+  Result<uint64_t> WriteBytes(std::string_view bytes, bool continued) override;
   uint64_t num_rows() const override { return num_rows_; }
   uint64_t estimated_size() const override {
     return object_->position() + built_bytes_ + queue_.bytes();
@@ -311,6 +312,20 @@ Status FileWriterImpl::Write(const arrow::RecordBatch& batch) try {
 } catch (const std::bad_alloc&) {
   failed_ = OutOfMemory(key_);
   return failed_;
+}
+
+Result<uint64_t> FileWriterImpl::WriteBytes(std::string_view bytes, bool continued) {
+  ARROW_RETURN_NOT_OK(failed_);
+  uint64_t position = object_->position();
+  if (continued) {
+    failed_ = object_->Write(bytes);
+  } else {
+    const Result<ByteRange> range = WriteBuffer(object_.get(), bytes);
+    failed_ = range.status();
+    if (range.ok()) position = range->offset;
+  }
+  ARROW_RETURN_NOT_OK(failed_);
+  return position;
 }
 
 Result<WrittenFile> FileWriterImpl::WriteEnd() {

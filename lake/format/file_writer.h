@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lake/base/context.h"
@@ -53,9 +54,14 @@ class FileWriter {
   virtual ~FileWriter() = default;
 
   /// Appends the rows of `batch`, whose columns are those of the schema in order (types equal, else
-  /// kInvalidArgument; views count as strings and binary). A null in a field that is not nullable
-  /// is kInvalidArgument naming column and row.
+  /// kInvalidArgument; views count as strings and binary; blobs are told by BlobPlaceType()). A
+  /// null in a field that is not nullable is kInvalidArgument naming column and row.
   virtual Status Write(const arrow::RecordBatch& batch) = 0;
+
+  /// Writes bytes that rows of the file refer to by position (inline blobs), and says where they
+  /// lie; if `continued`, directly behind those of the call before. After an error the file cannot
+  /// be completed.
+  virtual Result<uint64_t> WriteBytes(std::string_view bytes, bool continued) = 0;
 
   virtual uint64_t num_rows() const = 0;
   /// Bytes written to the store plus those buffered.

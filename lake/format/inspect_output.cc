@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "lake/base/utf8.h"
+#include "lake/format/blob.h"
 #include "lake/format/inspect.h"
 
 namespace lake::format {
@@ -19,8 +20,8 @@ using Output = std::back_insert_iterator<std::string>;
 std::string_view Plural(uint64_t count) { return count == 1 ? "" : "s"; }
 
 void FieldToText(const Field& field, int depth, Output out) {
-  fmt::format_to(out, "{:{}}{}  {}: {}{}\n", "", 2 * depth, field.id, field.name,
-                 field.logical_type, field.nullable ? "" : ", not null");
+  fmt::format_to(out, "{:{}}{}  {}: {}{}{}\n", "", 2 * depth, field.id, field.name,
+                 field.logical_type, field.nullable ? "" : ", not null", BlobRemark(field));
   for (const Field& child : field.children) FieldToText(child, depth + 1, out);
 }
 

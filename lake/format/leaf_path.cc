@@ -56,7 +56,11 @@ Status PathFinder::DescendInto(const Field& field, const std::string& path, Path
 }
 
 Status PathFinder::Descend(const Field& field, const std::string& path) {
-  if (field.is_blob_v1() || field.is_blob_v2()) return Refuse(field, path, "it is a blob");
+  if (field.is_blob_v1()) return Refuse(field, path, "it is a blob of version 1");
+  if (field.is_blob_v2()) {
+    ARROW_RETURN_NOT_OK(NeedsVersion22(field, path));
+    return AddLeaf(field, path);
+  }
   if (field.is_leaf()) return AddLeaf(field, path);
   PathStep step;
   step.nullable = field.nullable;
@@ -105,6 +109,9 @@ Status PathFinder::AddLeaf(const Field& field, const std::string& path) {
     leaf.shape = ValueShapeOf(*arrow::large_binary());
   } else if (field.is_packed()) {
     ARROW_RETURN_NOT_OK(SetPacked(field, path, &leaf));
+  } else if (field.is_blob_v2()) {
+    leaf.shape = ValueShapeOf(*arrow::binary());
+    leaf.shape.is_blob = true;
   } else {
     leaf.shape = ValueShapeOf(*arrow_field->type());
   }
@@ -118,6 +125,9 @@ Status PathFinder::AddLeaf(const Field& field, const std::string& path) {
     leaf.slots_per_row *= step->dimension;
   }
   leaf.levels = LevelShape(layers);
+  if (leaf.levels.num_lists() != 0 && field.is_blob_v2()) {
+    return Refuse(field, path, "it is a blob inside a list");
+  }
   if (field.children.empty() && field.logical_type == "struct" && leaf.levels.num_lists() != 0) {
     return Refuse(field, path, "a struct without fields inside a list is lost");
   }

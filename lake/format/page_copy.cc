@@ -5,6 +5,7 @@
 
 #include <arrow/buffer.h>
 
+#include "lake/format/blob.h"
 #include "lake/format/column_metadata_internal.h"
 #include "lake/format/file_directory.h"
 #include "lake/format/file_parts_internal.h"
@@ -22,15 +23,6 @@ struct SourcePages {
   /// One per leaf of the new file.
   std::vector<ColumnMetadata> columns;
 };
-
-/// A field whose pages tell where blobs lie in their own file.
-bool HoldsPlaces(const Field& field) {
-  auto is_blob = [](const auto& entry) {
-    return entry.first == "lance-encoding:blob" || entry.second == "lance.blob.v2";
-  };
-  return std::any_of(field.metadata.begin(), field.metadata.end(), is_blob) ||
-         std::any_of(field.children.begin(), field.children.end(), HoldsPlaces);
-}
 
 /// Nothing for a file of another version.
 Result<std::optional<SourcePages>> ReadPages(const Context& context, const PageCopySource& source,
@@ -125,7 +117,8 @@ Result<std::optional<WrittenFile>> CopyPages(const Context& context,
   // Pages are described in the form of these two.
   if (version != kFileVersion21 && version != kFileVersion22) return std::nullopt;
   for (const Field& field : schema.fields) {
-    if (HoldsPlaces(field)) return std::nullopt;
+    // Pages of blobs tell where they lie in their own file.
+    if (HoldsBlobs(field)) return std::nullopt;
     for (const int32_t id : Schema::LeafIds(field)) {
       file.column_indices.push_back(static_cast<int32_t>(file.field_ids.size()));
       file.field_ids.push_back(id);

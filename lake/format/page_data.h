@@ -50,6 +50,8 @@ struct ValueShape {
   bool is_float = false;
   /// Text, not any bytes: only this is worth a symbol table.
   bool is_text = false;
+  /// Packed rows that tell where blobs lie (docs/format/blobs.md).
+  bool is_blob = false;
   /// 0 for a type without values: null, a struct without fields.
   size_t width = 0;
   size_t items = 1;

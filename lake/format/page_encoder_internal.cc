@@ -67,6 +67,7 @@ class PageEncoder {
   Result<EncodedPage> EncodeVariable();
   Result<EncodedPage> EncodeVariableFullZip();
   Result<EncodedPage> EncodePacked() const;
+  EncodedPage EncodeBlobPlaces() const;
   Result<EncodedPage> EncodeFixedFullZip() const;
   // A dictionary column stays one, whatever its values are: readers take its type from that.
   template <typename T>
@@ -340,7 +341,28 @@ Result<EncodedPage> PageEncoder::EncodePacked() const {
   return ToPage(std::move(result));
 }
 
+// A packed row looks like a string of its bytes: only what the layout says of it differs.
+EncodedPage PageEncoder::EncodeBlobPlaces() const {
+  const PageData& page = page_;
+  const StoredText stored{page.offsets.as<uint32_t>(), page.values.as<uint8_t>()};
+  FullZipPage result = EncodeFullZipVariable(shape_.offset_bits, stored, page, levels_);
+  pb::VariablePackedStruct* const row =
+      result.layout.mutable_value_compression()->mutable_variable_packed_struct();
+  for (const uint64_t bits : {8, 64, 64, 32}) {
+    pb::VariablePackedStruct::FieldEncoding* const field = row->add_fields();
+    field->mutable_value()->mutable_flat()->set_bits_per_value(bits);
+    field->set_bits_per_value(bits);
+  }
+  constexpr uint64_t kUriLengthBits = 32;
+  pb::VariablePackedStruct::FieldEncoding* const uri = row->add_fields();
+  uri->mutable_value()->mutable_variable()->mutable_offsets()->mutable_flat()->set_bits_per_value(
+      kUriLengthBits);
+  uri->set_bits_per_length(kUriLengthBits);
+  return format::ToPage(std::move(result));
+}
+
 Result<EncodedPage> PageEncoder::Encode() {
+  if (shape_.is_blob) return EncodeBlobPlaces();
   if (!shape_.packed.empty()) return EncodePacked();
   switch (shape_.kind) {
     case Kind::kFixed:

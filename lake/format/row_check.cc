@@ -10,6 +10,7 @@
 #include <arrow/type.h>
 
 #include "lake/base/utf8.h"
+#include "lake/format/blob.h"
 #include "lake/format/dictionary_merger.h"
 #include "lake/format/text_check.h"
 
@@ -127,6 +128,11 @@ Status CheckType(const Field& field, const arrow::DataType& type, const std::str
   const arrow::DataType* storage = &type;
   if (type.id() == arrow::Type::EXTENSION) {
     storage = static_cast<const arrow::ExtensionType&>(type).storage_type().get();
+  }
+  if (field.is_blob_v2()) {
+    if (storage->Equals(*BlobPlaceType())) return Status::OK();
+    return Error(ErrorCode::kInvalidArgument,
+                 "rows do not tell where blobs lie: column '{}', rows {}", path, type.ToString());
   }
   ARROW_ASSIGN_OR_RAISE(std::string logical_type, LogicalType(*storage, path));
   // Text is converted.

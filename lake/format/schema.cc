@@ -10,6 +10,8 @@
 #include <arrow/type.h>
 #include <arrow/util/key_value_metadata.h>
 
+#include "lake/format/blob.h"
+
 namespace lake::format {
 namespace {
 
@@ -63,6 +65,32 @@ bool IsString(arrow::Type::type id) {
          id == arrow::Type::STRING_VIEW;
 }
 
+bool IsBytes(arrow::Type::type id) {
+  return id == arrow::Type::BINARY || id == arrow::Type::LARGE_BINARY ||
+         id == arrow::Type::BINARY_VIEW;
+}
+
+/// The fields of the struct that a blob is written as, two of them or all.
+arrow::FieldVector BlobValueFields() {
+  return {arrow::field("data", arrow::large_binary()), arrow::field("uri", arrow::utf8()),
+          arrow::field("position", arrow::uint64()), arrow::field("size", arrow::uint64())};
+}
+
+Status CheckBlobValue(const arrow::DataType& type, const std::string& path) {
+  const arrow::FieldVector wanted = BlobValueFields();
+  bool fits =
+      type.id() == arrow::Type::STRUCT && (type.num_fields() == 2 || type.num_fields() == 4);
+  for (int i = 0; fits && i < type.num_fields(); ++i) {
+    fits = type.field(i)->name() == wanted[i]->name() &&
+           type.field(i)->type()->Equals(*wanted[i]->type()) && type.field(i)->nullable();
+  }
+  if (fits) return Status::OK();
+  return Error(ErrorCode::kInvalidArgument,
+               "a blob is a struct of data (large_binary) and uri (string), and maybe position and "
+               "size (uint64), all nullable: column '{}', {}",
+               path, type.ToString());
+}
+
 std::string PathOf(const std::string& parent, const std::string& name) {
   return parent.empty() ? name : parent + "." + name;
 }
@@ -100,10 +128,27 @@ Result<Field> FieldFromArrow(const arrow::Field& arrow_field, const std::string&
     field.metadata[kExtensionMetadataKey] = "";
     return field;
   }
-  ARROW_ASSIGN_OR_RAISE(field.logical_type, LogicalType(*type, path));
+  arrow::FieldVector children = type->fields();
+  if (Get(field.metadata, kBlobKey) == "true" && IsBytes(type->id())) {
+    field.metadata.erase(kBlobKey);
+    field.metadata[kExtensionNameKey] = kLanceBlob;
+    field.logical_type = "struct";
+    children = BlobValueFields();
+    children.resize(2);
+  } else {
+    if (extension == kLanceBlob) {
+      ARROW_RETURN_NOT_OK(CheckBlobValue(*type, path));
+    } else if (Get(field.metadata, kBlobKey) == "true") {
+      return Error(ErrorCode::kUnsupported,
+                   "a column tells where blobs of another table lie, which is not written; give "
+                   "their bytes: column '{}', {}",
+                   path, type->ToString());
+    }
+    ARROW_ASSIGN_OR_RAISE(field.logical_type, LogicalType(*type, path));
+  }
   if (!HasChildFields(field.logical_type)) return field;
   std::set<std::string> names;
-  for (const auto& child : type->fields()) {
+  for (const auto& child : children) {
     if (!names.insert(child->name()).second) {
       return Error(ErrorCode::kInvalidArgument, "a struct has two fields of the same name: '{}.{}'",
                    path, child->name());
@@ -122,13 +167,10 @@ Status BadChildren(const Field& field, const std::string& path) {
 
 // The struct that is read for a blob: where its bytes lie.
 std::shared_ptr<arrow::Field> BlobToArrow(const Field& field) {
-  const auto part = [](const char* name, std::shared_ptr<arrow::DataType> type, bool nullable) {
-    return arrow::field(name, std::move(type), nullable);
-  };
   if (field.is_blob_v1()) {
     return arrow::field(field.name,
-                        arrow::struct_({part("position", arrow::uint64(), true),
-                                        part("size", arrow::uint64(), true)}),
+                        arrow::struct_({arrow::field("position", arrow::uint64()),
+                                        arrow::field("size", arrow::uint64())}),
                         field.nullable, ToArrowMetadata(field.metadata));
   }
   Metadata metadata = field.metadata;
@@ -136,12 +178,7 @@ std::shared_ptr<arrow::Field> BlobToArrow(const Field& field) {
   metadata.erase(kExtensionMetadataKey);
   metadata[kBlobKey] = "true";
   metadata[kPackedKey] = "true";
-  return arrow::field(
-      field.name,
-      arrow::struct_({part("kind", arrow::uint8(), false), part("position", arrow::uint64(), false),
-                      part("size", arrow::uint64(), false), part("blob_id", arrow::uint32(), false),
-                      part("blob_uri", arrow::utf8(), false)}),
-      field.nullable, ToArrowMetadata(metadata));
+  return arrow::field(field.name, BlobPlaceType(), field.nullable, ToArrowMetadata(metadata));
 }
 
 Result<std::shared_ptr<arrow::DataType>> NestedType(const Field& field, arrow::FieldVector children,

@@ -72,9 +72,10 @@ struct Schema {
 };
 
 /// Converts a schema for writing: ids are given in pre-order from `first_id`. Views become plain
-/// strings and binary; JSON (extension arrow.json) becomes "json". kUnsupported, naming the column,
-/// for a type that Lance does not have or that is nested deeper than kMaxTypeDepth, and for ids of
-/// 2^31 and more.
+/// strings and binary; JSON (extension arrow.json) becomes "json"; bytes with the metadata of a
+/// blob become a blob of version 2. kUnsupported, naming the column, for a type that Lance does not
+/// have or that is nested deeper than kMaxTypeDepth, and for ids of 2^31 and more; kInvalidArgument
+/// for a blob (extension lance.blob.v2) of another shape than docs/format/blobs.md gives.
 Result<Schema> SchemaFromArrow(const arrow::Schema& schema, int64_t first_id = 0);
 
 /// The Arrow field that rows of `field` have when they are read. Where that is not what was

@@ -206,12 +206,24 @@ TEST(SchemaTest, PackedStructsAndBlobsOwnOneColumn) {
   const auto with = [](const char* key, const char* value) {
     return arrow::key_value_metadata({key}, {value});
   };
-  const auto schema = SchemaFromArrow(*arrow::schema(
+  auto schema = SchemaFromArrow(*arrow::schema(
       {arrow::field("packed", parts, true, with("lance-encoding:packed", "true")),
        arrow::field("old", parts, true, with("packed", "true")),
-       arrow::field("v1", arrow::large_binary(), true, with("lance-encoding:blob", "true")),
+       arrow::field("bytes", arrow::large_binary(), true, with("lance-encoding:blob", "true")),
        arrow::field("v2", parts, true, with("ARROW:extension:name", "lance.blob.v2"))}));
   ASSERT_TRUE(schema.ok()) << schema.status();
+  // Bytes that ask to be a blob are written as one of version 2, as upstream does.
+  EXPECT_TRUE(schema->fields[2].is_blob_v2());
+  EXPECT_EQ(schema->fields[2].metadata,
+            (std::map<std::string, std::string>{{"ARROW:extension:name", "lance.blob.v2"}}));
+  EXPECT_EQ(schema->fields[2].children.size(), 2u);
+  EXPECT_EQ(schema->fields[3].id, schema->fields[2].id + 3);
+  Field v1 = schema->fields[2];
+  v1.name = "v1";
+  v1.logical_type = "large_binary";
+  v1.metadata = {{"lance-encoding:blob", "true"}};
+  v1.children.clear();
+  schema->fields[2] = v1;
   for (const Field& field : schema->fields) {
     EXPECT_THAT(Schema::LeafIds(field), ElementsAre(field.id)) << field.name;
     EXPECT_THAT(Schema::ColumnIds(field, FileVersion{2, 0}), ElementsAre(field.id)) << field.name;

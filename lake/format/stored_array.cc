@@ -13,6 +13,7 @@
 #include <arrow/util/bitmap_ops.h>
 
 #include "lake/format/array_access.h"
+#include "lake/format/blob.h"
 #include "lake/format/jsonb.h"
 #include "lake/format/packed_rows.h"
 #include "lake/format/row_check.h"
@@ -30,7 +31,7 @@ bool NeedsWork(const Field& field, const arrow::DataType& type) {
   if (type.id() == arrow::Type::EXTENSION) {
     return NeedsWork(field, *static_cast<const arrow::ExtensionType&>(type).storage_type());
   }
-  if (field.logical_type == kJson || field.is_packed() || IsView(type) ||
+  if (field.logical_type == kJson || field.is_packed() || field.is_blob_v2() || IsView(type) ||
       type.id() == arrow::Type::DICTIONARY) {
     return true;
   }
@@ -256,6 +257,10 @@ Result<std::shared_ptr<arrow::Array>> Convert(const Field& field,
                                               const std::string& path, arrow::MemoryPool* pool) {
   array = StorageOf(std::move(array));
   if (!NeedsWork(field, *array->type())) return array;
+  if (field.is_blob_v2()) {
+    ARROW_RETURN_NOT_OK(CheckFully(*array, path));
+    return PackBlobPlaces(*array, path, pool);
+  }
   if (field.children.empty()) return ConvertLeaf(field, *array, path, pool);
   ARROW_ASSIGN_OR_RAISE(auto converted, ConvertNested(field, *array, path, pool));
   if (!field.is_packed()) return converted;

@@ -1,5 +1,6 @@
 // The sinks of INSERT, DELETE, UPDATE and MERGE INTO.
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -275,8 +276,18 @@ bool ReadsAllRows(const duckdb::LogicalOperator& op) {
   return !data.filter && !data.limit;
 }
 
-/// Rows with such columns cannot be written from SQL.
-void RefuseUnwritable(const LakeTableEntry& table, const char* what) {
+/// True if the field, or one below it, tells where blobs lie.
+bool TellsPlaces(const arrow::Field& field) {
+  const auto& metadata = field.metadata();
+  if (metadata != nullptr && metadata->Contains("lance-encoding:blob")) return true;
+  const arrow::FieldVector& children = field.type()->fields();
+  return std::any_of(children.begin(), children.end(),
+                     [](const auto& child) { return TellsPlaces(*child); });
+}
+
+/// Rows with such columns cannot be written from SQL; blobs whose column does not change can.
+void RefuseUnwritable(const LakeTableEntry& table, const char* what,
+                      const std::set<std::string>* changed_columns = nullptr) {
   for (const SqlColumn& column : table.sql()->columns) {
     const std::string object =
         "table '" + table.QualifiedName() + "', column '" + column.name + "'";
@@ -284,8 +295,8 @@ void RefuseUnwritable(const LakeTableEntry& table, const char* what) {
     if (column.type.id() == duckdb::LogicalTypeId::INTERVAL) {
       ThrowRefused(fmt::format("{} on a column of type duration", what).c_str(), object);
     }
-    const auto& metadata = column.stored->metadata();
-    if (metadata != nullptr && metadata->Contains("lance-encoding:blob")) {
+    const bool changes = changed_columns == nullptr || changed_columns->contains(column.name);
+    if (changes && TellsPlaces(*column.stored)) {
       ThrowRefused(fmt::format("{} on a blob column", what).c_str(), object);
     }
   }
@@ -311,11 +322,11 @@ std::set<std::string> ChangedColumns(const LakeTableEntry& table, const std::set
 /// The plan of a changing statement, with what the provenance check found if it saw `op`.
 template <typename Proved>
 ChangePlan PlanProved(LakeTableEntry& table, const char* what, duckdb::LogicalOperator& op) {
-  RefuseUnwritable(table, what);
   ChangePlan plan = PlanFor(table, what);
   const auto* proved = dynamic_cast<Proved*>(&op);
   plan.file_provenance_proved = proved != nullptr && proved->files_proved;
   plan.changed_columns = ChangedColumns(table, proved != nullptr ? proved->kept : std::set<int>());
+  RefuseUnwritable(table, what, &plan.changed_columns);
   return plan;
 }
 

@@ -7,6 +7,7 @@
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
+#include "lake/format/blob.h"
 #include "lake/format/file_writer.h"
 #include "lake/format/schema.h"
 #include "lake/objects/data_location.h"
@@ -57,6 +58,12 @@ std::shared_ptr<arrow::DataType> PlainType(const std::shared_ptr<arrow::DataType
   }
 }
 
+/// Bytes become the blobs of a column of blobs.
+bool TakesBytes(const arrow::Field& target, const arrow::DataType& source) {
+  return format::TellsBlobs(target) &&
+         (source.id() == arrow::Type::BINARY || source.id() == arrow::Type::LARGE_BINARY);
+}
+
 }  // namespace
 
 Result<ColumnMapping> ColumnMapping::Make(const arrow::Schema& source,
@@ -73,6 +80,7 @@ Result<ColumnMapping> ColumnMapping::Make(const arrow::Schema& source,
     if (HoldsFiles(*field->type()) || HoldsFiles(*target->type())) {
       return RefuseFile(source_name, field->name());
     }
+    if (TakesBytes(*target, *field->type())) continue;
     if (!field->type()->Equals(*target->type()) &&
         !MayCastExactly(*field->type(), *target->type())) {
       return Error(ErrorCode::kInvalidArgument,
@@ -101,12 +109,18 @@ Result<std::shared_ptr<arrow::RecordBatch>> ColumnMapping::Convert(const Context
                                                                    const arrow::RecordBatch& batch,
                                                                    uint64_t first_row) const {
   arrow::ArrayVector columns;
+  arrow::FieldVector shown = table_->fields();
   for (size_t i = 0; i < sources_.size(); ++i) {
     const arrow::Field& field = *table_->field(static_cast<int>(i));
     if (sources_[i] < 0) {
       ARROW_ASSIGN_OR_RAISE(auto nulls,
                             arrow::MakeArrayOfNull(field.type(), batch.num_rows(), context.pool()));
       columns.push_back(std::move(nulls));
+      continue;
+    }
+    if (TakesBytes(field, *batch.column(sources_[i])->type())) {
+      columns.push_back(batch.column(sources_[i]));
+      shown[i] = field.WithType(columns.back()->type());
       continue;
     }
     InexactRow failed;
@@ -126,7 +140,8 @@ Result<std::shared_ptr<arrow::RecordBatch>> ColumnMapping::Convert(const Context
     }
     columns.push_back(*std::move(column));
   }
-  return arrow::RecordBatch::Make(table_, batch.num_rows(), std::move(columns));
+  return arrow::RecordBatch::Make(arrow::schema(std::move(shown)), batch.num_rows(),
+                                  std::move(columns));
 }
 
 Result<std::shared_ptr<arrow::Schema>> SchemaForSource(const arrow::Schema& source,

@@ -25,9 +25,9 @@ class ColumnMapping {
                                     std::shared_ptr<arrow::Schema> table,
                                     const std::string& source_name);
 
-  /// `batch` in the table's columns. `first_row` is the number of its first row for people.
-  /// kInvalidArgument naming source, column and row for a value that cannot be kept exactly, or a
-  /// NULL where none may be.
+  /// `batch` in the table's columns; bytes for a column of blobs stay bytes. `first_row` is the
+  /// number of its first row for people. kInvalidArgument naming source, column and row for a value
+  /// that cannot be kept exactly, or a NULL where none may be.
   Result<std::shared_ptr<arrow::RecordBatch>> Convert(const Context& context,
                                                       const arrow::RecordBatch& batch,
                                                       uint64_t first_row) const;

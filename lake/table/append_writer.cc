@@ -24,16 +24,19 @@ class AppendWriterImpl final : public AppendWriter {
       : context_(context),
         store_(std::move(store)),
         schema_(std::move(schema)),
-        options_(options) {}
+        has_blobs_(std::any_of(schema_.fields.begin(), schema_.fields.end(), format::HoldsBlobs)),
+        options_(std::move(options)) {}
 
   ~AppendWriterImpl() override {
     if (finished_) return;
+    blobs_.reset();
     writer_.reset();
     // Nobody is left to hear of an error; what stays behind is a leftover that no version names.
     (void)RemoveUncommitted(context_, store_.get(), published_keys_);
   }
 
-  Status Write(const arrow::RecordBatch& batch) override;
+  using AppendWriter::Write;
+  Status Write(const arrow::RecordBatch& batch, const BlobOrigin& origin) override;
   uint64_t num_rows() const override { return num_rows_; }
   Result<std::vector<Fragment>> Finish() override;
   const std::vector<std::string>& new_objects() const override { return published_keys_; }
@@ -41,13 +44,17 @@ class AppendWriterImpl final : public AppendWriter {
  private:
   Status OpenFile();
   Status CloseFile();
+  /// Rows that fit the open file.
+  Status WriteRows(const arrow::RecordBatch& rows, const BlobOrigin& origin);
 
   const Context context_;
   const std::shared_ptr<storage::ObjectStore> store_;
   const format::Schema schema_;
+  const bool has_blobs_;
   const AppendWriterOptions options_;
   /// The file that is being written, if one is.
   std::unique_ptr<format::FileWriter> writer_;
+  std::unique_ptr<BlobWriter> blobs_;
   std::string name_;
   std::vector<Fragment> fragments_;
   /// Files that are visible, or may be after an error.
@@ -62,10 +69,17 @@ Status AppendWriterImpl::OpenFile() {
                         format::FileWriter::Open(context_, store_, "data/" + name_, schema_,
                                                  {.max_buffered_bytes = options_.max_buffered_bytes,
                                                   .version = options_.file_version}));
+  if (has_blobs_) {
+    ARROW_ASSIGN_OR_RAISE(
+        blobs_, BlobWriter::Open(context_, store_, &schema_, name_, &options_.blobs, writer_.get(),
+                                 &published_keys_));
+  }
   return Status::OK();
 }
 
 Status AppendWriterImpl::CloseFile() {
+  if (blobs_ != nullptr) ARROW_RETURN_NOT_OK(blobs_->Finish());
+  blobs_.reset();
   published_keys_.push_back("data/" + name_);
   ARROW_ASSIGN_OR_RAISE(format::WrittenFile written, writer_->Finish());
   writer_.reset();
@@ -81,14 +95,22 @@ Status AppendWriterImpl::CloseFile() {
   return Status::OK();
 }
 
-Status AppendWriterImpl::Write(const arrow::RecordBatch& batch) {
+Status AppendWriterImpl::WriteRows(const arrow::RecordBatch& rows, const BlobOrigin& origin) {
+  if (blobs_ == nullptr) return writer_->Write(rows);
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> stored, blobs_->Store(rows, origin));
+  return writer_->Write(*stored);
+}
+
+Status AppendWriterImpl::Write(const arrow::RecordBatch& batch, const BlobOrigin& origin) {
   if (finished_) return Error(ErrorCode::kInvalidArgument, "rows are written behind the end");
   int64_t offset = 0;
   while (offset < batch.num_rows()) {
     if (writer_ == nullptr) ARROW_RETURN_NOT_OK(OpenFile());
     const int64_t room = static_cast<int64_t>(options_.max_rows_per_file - writer_->num_rows());
     const int64_t count = std::min(room, batch.num_rows() - offset);
-    ARROW_RETURN_NOT_OK(writer_->Write(*batch.Slice(offset, count)));
+    BlobOrigin part = origin;
+    if (part.dataset != nullptr) part.addresses = origin.addresses.subspan(offset, count);
+    ARROW_RETURN_NOT_OK(WriteRows(*batch.Slice(offset, count), part));
     offset += count;
     num_rows_ += count;
     if (writer_->num_rows() >= options_.max_rows_per_file ||
@@ -125,7 +147,8 @@ Result<std::unique_ptr<AppendWriter>> AppendWriter::Open(
     return Error(ErrorCode::kInvalidArgument, "rows per file must be 1 to 2^31: {}",
                  options.max_rows_per_file);
   }
-  return std::make_unique<AppendWriterImpl>(context, std::move(store), std::move(schema), options);
+  return std::make_unique<AppendWriterImpl>(context, std::move(store), std::move(schema),
+                                            std::move(options));
 }
 
 }  // namespace lake::table

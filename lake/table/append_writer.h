@@ -9,6 +9,7 @@
 #include "lake/format/schema.h"
 #include "lake/format/version.h"
 #include "lake/storage/object_store.h"
+#include "lake/table/blob_writer.h"
 #include "lake/table/manifest.h"
 
 namespace arrow {
@@ -26,6 +27,8 @@ struct AppendWriterOptions {
   uint64_t max_buffered_bytes = 256ull << 20;
   /// VersionOfNewFiles of the table: a commit refuses files of another.
   format::FileVersion file_version = format::kFileVersion22;
+  /// Of external blobs.
+  BlobWriteOptions blobs = {};
 };
 
 /// Writes rows into new data files of a table. They belong to no version until a commit names them.
@@ -40,8 +43,10 @@ class AppendWriter {
   /// Removes the files of an unfinished writer.
   virtual ~AppendWriter() = default;
 
-  /// Appends rows; columns are those of the schema in order.
-  virtual Status Write(const arrow::RecordBatch& batch) = 0;
+  /// Appends rows; columns are those of the schema in order, blobs given by value (BlobWriter).
+  Status Write(const arrow::RecordBatch& batch) { return Write(batch, BlobOrigin()); }
+  /// The same with rows of the table itself, whose blobs are told by place and copied from there.
+  virtual Status Write(const arrow::RecordBatch& batch, const BlobOrigin& origin) = 0;
 
   virtual uint64_t num_rows() const = 0;
 

@@ -45,14 +45,29 @@ Result<BaseStores::Place> BaseStores::FindKey(const Context& context,
   return InBase(context, *base_id, own_key);
 }
 
-Result<BaseStores::Place> BaseStores::InBase(const Context& context, uint32_t base_id,
-                                             const std::string& own_key) {
+Result<const BasePath*> BaseStores::FindBase(uint32_t base_id, const std::string& what) const {
   auto base = std::find_if(bases_.begin(), bases_.end(),
                            [&](const BasePath& other) { return other.id == base_id; });
-  if (base == bases_.end()) {
-    return Error(ErrorCode::kCorrupt, "file lies in a base that the manifest lacks: {}: base {}",
-                 own_key, base_id);
+  if (base != bases_.end()) return &*base;
+  return Error(ErrorCode::kCorrupt, "file lies in a base that the manifest lacks: {}: base {}",
+               what, base_id);
+}
+
+Result<std::shared_ptr<storage::ObjectStore>> BaseStores::OpenBase(const Context& context,
+                                                                   uint32_t base_id,
+                                                                   const std::string& what) {
+  ARROW_ASSIGN_OR_RAISE(const BasePath* base, FindBase(base_id, what));
+  if (base->is_dataset_root) {
+    return Error(ErrorCode::kCorrupt,
+                 "a blob lies in a base for the files of tables: {}: base {}, {}", what, base_id,
+                 base->path);
   }
+  return Open(context, *base);
+}
+
+Result<BaseStores::Place> BaseStores::InBase(const Context& context, uint32_t base_id,
+                                             const std::string& own_key) {
+  ARROW_ASSIGN_OR_RAISE(const BasePath* base, FindBase(base_id, own_key));
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<storage::ObjectStore> store, Open(context, *base));
   // A base that is no dataset's root holds its files without the folders around them.
   if (!base->is_dataset_root) return Place{store, own_key.substr(own_key.find('/') + 1)};

@@ -40,8 +40,14 @@ class BaseStores {
   /// `own_key` is where a file lies below its own folder, such as "_indices/<uuid>/index.idx".
   Result<Place> FindKey(const Context& context, std::optional<uint32_t> base_id,
                         const std::string& own_key) LAKE_EXCLUDES(mutex_);
+  /// The folder of a base that is no dataset's root: what external blobs lie in. `what` is for
+  /// texts.
+  Result<std::shared_ptr<storage::ObjectStore>> OpenBase(const Context& context, uint32_t base_id,
+                                                         const std::string& what)
+      LAKE_EXCLUDES(mutex_);
 
  private:
+  Result<const BasePath*> FindBase(uint32_t base_id, const std::string& what) const;
   Result<Place> InBase(const Context& context, uint32_t base_id, const std::string& own_key)
       LAKE_EXCLUDES(mutex_);
   Result<std::shared_ptr<storage::ObjectStore>> Open(const Context& context, const BasePath& base)

@@ -7,6 +7,7 @@
 
 #include "lake/base/mutex.h"
 #include "lake/base/thread_pool.h"
+#include "lake/format/blob.h"
 #include "lake/format/parse_message_internal.h"
 #include "lake/table/manifest_internal.h"
 #include "lake/table/table_files.h"
@@ -29,7 +30,14 @@ Result<std::shared_ptr<const Manifest>> SourceManifest(
   }
   ARROW_ASSIGN_OR_RAISE(std::optional<std::string> section, file.index_section());
   if (without_bases) {
-    message.clear_base_paths();
+    // External blobs name theirs relative to bases that hold no tables: these are not copied.
+    const auto& fields = source.schema().fields;
+    const bool blobs = std::any_of(fields.begin(), fields.end(), format::HoldsBlobs);
+    auto* bases = message.mutable_base_paths();
+    bases->erase(
+        std::remove_if(bases->begin(), bases->end(),
+                       [&](const pb::BasePath& base) { return !blobs || base.is_dataset_root(); }),
+        bases->end());
     for (pb::DataFragment& fragment : *message.mutable_fragments()) {
       for (pb::DataFile& data : *fragment.mutable_files()) data.clear_base_id();
       if (fragment.has_deletion_file()) fragment.mutable_deletion_file()->clear_base_id();

@@ -11,6 +11,7 @@
 
 #include "lake/base/arrow_compute.h"
 #include "lake/base/thread_pool.h"
+#include "lake/format/blob.h"
 #include "lake/format/file_writer.h"
 #include "lake/table/append_writer.h"
 #include "lake/table/dataset_impl.h"
@@ -147,6 +148,13 @@ Result<ColumnFiles> WriteColumnFiles(const Context& context, const Dataset& data
   ARROW_RETURN_NOT_OK(InitializeArrowCompute());
   ARROW_ASSIGN_OR_RAISE(const format::FileVersion file_version,
                         VersionOfNewFiles(dataset.manifest(), dataset.store()->description()));
+  for (const format::Field& field : schema.fields) {
+    if (!format::HoldsBlobs(field)) continue;
+    return Error(ErrorCode::kUnsupported,
+                 "blobs are not written into a new column of rows that are there: column \"{}\" "
+                 "(write the rows anew)",
+                 field.name);
+  }
   // Also where there is no row to write: what comes next could not be written either.
   ARROW_RETURN_NOT_OK(format::CheckWritable(schema, file_version));
   const std::vector<Fragment>& fragments = dataset.manifest().fragments();

@@ -82,6 +82,7 @@ class Compactor {
   const std::function<void(const CompactionProgress&)>& report_;
   const std::shared_ptr<FragmentSource> source_;
   std::vector<const format::Field*> fields_;
+  bool has_blobs_ = false;
   std::vector<Output> outputs_;
   size_t threads_ = 1;
   uint64_t read_bytes_ = kMaxReadBytes;
@@ -135,7 +136,10 @@ Status Compactor::PlanGroup(size_t index) {
 }
 
 Status Compactor::PlanOutputs() {
-  for (const format::Field& field : dataset_.manifest().schema().fields) fields_.push_back(&field);
+  for (const format::Field& field : dataset_.manifest().schema().fields) {
+    fields_.push_back(&field);
+    has_blobs_ |= format::HoldsBlobs(field);
+  }
   for (size_t i = 0; i < plan_.groups.size(); ++i) ARROW_RETURN_NOT_OK(PlanGroup(i));
   MutexLock lock(&mutex_);
   for (const Output& output : outputs_) progress_.rows_total += output.num_rows;
@@ -178,7 +182,17 @@ Status Compactor::WritePiece(const Piece& piece, AppendWriter* writer, uint64_t*
     if (part.empty()) continue;
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> batch,
                           source_->Read(context_, *piece.fragment, fields_, part));
-    ARROW_RETURN_NOT_OK(writer->Write(*batch));
+    BlobOrigin origin;
+    std::vector<RowAddress> addresses;
+    if (has_blobs_) {
+      for (const format::RowRange& range : part.ranges()) {
+        for (uint64_t row = range.start; row < range.end(); ++row) {
+          addresses.push_back(piece.fragment->id << 32 | row);
+        }
+      }
+      origin = {&dataset_, addresses};
+    }
+    ARROW_RETURN_NOT_OK(writer->Write(*batch, origin));
     Report(part.num_rows());
     // Rows can be of any width: the next batch is as large as this one shows to be right.
     const uint64_t bytes = std::max<int64_t>(1, arrow::util::TotalBufferSize(*batch));

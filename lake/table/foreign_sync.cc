@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "lake/table/blob_location.h"
 #include "lake/table/manifest_internal.h"
 
 namespace lake::table {
@@ -28,6 +29,20 @@ std::vector<std::string> KeysOf(const Manifest& manifest) {
     }
   }
   return keys;
+}
+
+/// Where the blob files of data files lie that are not in `synced`.
+std::vector<std::string> BlobFolders(const Manifest& manifest,
+                                     const std::unordered_set<std::string>& synced) {
+  std::vector<std::string> folders;
+  for (const Fragment& fragment : manifest.fragments()) {
+    for (const DataFile& file : fragment.files) {
+      if (!file.base_id && !synced.contains(DataFileKey(file))) {
+        folders.push_back(BlobFolder(file.path));
+      }
+    }
+  }
+  return folders;
 }
 
 /// The files of the last version before `newest` that lake wrote; empty if none is near.
@@ -58,6 +73,14 @@ Result<std::vector<std::string>> ForeignKeysToSync(const Context& context,
       SyncedKeys(context, store, versions, newest.version());
   std::vector<std::string> keys = KeysOf(newest);
   std::erase_if(keys, [&](const std::string& key) { return synced.contains(key); });
+  const auto& fields = newest.schema().fields;
+  if (std::any_of(fields.begin(), fields.end(), format::HoldsBlobs)) {
+    for (const std::string& folder : BlobFolders(newest, synced)) {
+      ARROW_ASSIGN_OR_RAISE(std::vector<storage::ObjectInfo> files,
+                            storage::ListAll(store, context, folder, /*keys_only=*/true));
+      for (storage::ObjectInfo& file : files) keys.push_back(std::move(file.key));
+    }
+  }
   keys.push_back(ManifestKey(newest.version(), versions.naming));
   return keys;
 }

@@ -5,6 +5,7 @@
 #include <arrow/buffer.h>
 #include <fmt/ranges.h>
 
+#include "lake/format/blob.h"
 #include "lake/table/manifest_internal.h"
 #include "lake/table/transaction_internal.h"
 #include "lake/table/version_list.h"
@@ -20,8 +21,9 @@ std::string FlagsText(uint64_t flags, const std::vector<std::string>& names) {
 }
 
 void AppendField(const format::Field& field, int depth, std::string* text) {
-  *text += fmt::format("{:{}}field {}: {} {}{}\n", "", 4 + 2 * depth, field.id, field.name,
-                       field.logical_type, field.nullable ? "" : " not null");
+  *text +=
+      fmt::format("{:{}}field {}: {} {}{}{}\n", "", 4 + 2 * depth, field.id, field.name,
+                  field.logical_type, field.nullable ? "" : " not null", format::BlobRemark(field));
   for (const format::Field& child : field.children) AppendField(child, depth + 1, text);
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "lake/base/version.h"
@@ -243,13 +244,12 @@ Status ManifestDraft::Remove(const std::vector<uint64_t>& ids) {
 
 Status CheckFragmentsFit(const ManifestFile& newest, const std::vector<Fragment>& fragments,
                          bool columns_may_be_gone) {
-  std::set<int32_t> known;
+  // Which fields own a column depends on the version of the file.
+  std::map<format::FileVersion, std::set<int32_t>> known;
   std::set<int32_t> needed;
   for (const format::Field& field : newest.schema().fields) {
-    for (int32_t id : format::Schema::LeafIds(field)) {
-      known.insert(id);
-      if (!field.nullable) needed.insert(id);
-    }
+    if (field.nullable) continue;
+    for (int32_t id : format::Schema::LeafIds(field)) needed.insert(id);
   }
   const bool mixed = MayMixFileVersions(newest);
   for (const Fragment& fragment : fragments) {
@@ -264,9 +264,15 @@ Status CheckFragmentsFit(const ManifestFile& newest, const std::vector<Fragment>
                      "file_version {}, {} has {}",
                      newest.file_version().ToString(), file.path, file.version.ToString());
       }
+      std::set<int32_t>& ids = known[file.version];
+      if (ids.empty()) {
+        for (const format::Field& field : newest.schema().fields) {
+          for (int32_t id : format::Schema::ColumnIds(field, file.version)) ids.insert(id);
+        }
+      }
       for (int32_t id : file.field_ids) {
         missing.erase(id);
-        if (id >= 0 && !known.contains(id) && !columns_may_be_gone) {
+        if (id >= 0 && !ids.contains(id) && !columns_may_be_gone) {
           return Error(ErrorCode::kInvalidArgument,
                        "data file has a field that the table lacks: {}: {}", file.path, id);
         }

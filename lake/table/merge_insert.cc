@@ -16,6 +16,8 @@
 
 #include "lake/base/arrow_compute.h"
 #include "lake/base/thread_pool.h"
+#include "lake/format/blob.h"
+#include "lake/table/blob_writer.h"
 #include "lake/table/batch_stream.h"
 #include "lake/table/column_expression.h"
 #include "lake/table/dataset_impl.h"
@@ -125,6 +127,12 @@ Status Merger::CheckColumns() {
     if (std::any_of(fields.begin(), fields.end(),
                     [&](const auto& other) { return other->name() == field->name(); })) {
       return Error(ErrorCode::kInvalidArgument, "source has a column twice: \"{}\"", field->name());
+    }
+    const format::Field& stored = *dataset_->manifest().schema().Find(field->name());
+    if (format::HoldsBlobs(stored)) {
+      // Values come as they are written, not as they are read.
+      ARROW_RETURN_NOT_OK(CheckBlobValues(stored, *field->type(), field->name()));
+      own = own->WithType(field->type());
     }
     fields.push_back(std::move(own));
   }
@@ -263,6 +271,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> Merger::TakeRows(const arrow::Record
 Result<std::shared_ptr<arrow::RecordBatch>> Merger::Assemble(
     const arrow::RecordBatch& source_rows, const arrow::RecordBatch* others) const {
   arrow::ArrayVector arrays;
+  arrow::FieldVector fields;
   for (const std::shared_ptr<arrow::Field>& field : dataset_->arrow_schema()->fields()) {
     std::shared_ptr<arrow::Array> column = source_rows.GetColumnByName(field->name());
     if (column == nullptr && others != nullptr) column = others->GetColumnByName(field->name());
@@ -270,9 +279,10 @@ Result<std::shared_ptr<arrow::RecordBatch>> Merger::Assemble(
       ARROW_ASSIGN_OR_RAISE(
           column, arrow::MakeArrayOfNull(field->type(), source_rows.num_rows(), context_.pool()));
     }
+    fields.push_back(field->WithType(column->type()));
     arrays.push_back(std::move(column));
   }
-  return arrow::RecordBatch::Make(dataset_->arrow_schema(), source_rows.num_rows(),
+  return arrow::RecordBatch::Make(arrow::schema(std::move(fields)), source_rows.num_rows(),
                                   std::move(arrays));
 }
 

@@ -66,7 +66,7 @@ class RowChangeImpl final : public RowChange {
     }
     ARROW_RETURN_NOT_OK(updated_.Add(addresses));
     if (stable()) ARROW_RETURN_NOT_OK(KeepOrder(addresses));
-    return WriteTo(&updated_rows_, rows);
+    return WriteTo(&updated_rows_, rows, {dataset_.get(), addresses});
   }
 
   Status Insert(const arrow::RecordBatch& rows) override {
@@ -75,7 +75,7 @@ class RowChangeImpl final : public RowChange {
     num_inserted_ += static_cast<uint64_t>(rows.num_rows());
     // With stable row ids, files of changed rows hold no new ones, so that their ids stand in
     // front.
-    return WriteTo(stable() ? &inserted_rows_ : &updated_rows_, rows);
+    return WriteTo(stable() ? &inserted_rows_ : &updated_rows_, rows, {});
   }
 
   Result<PreparedChange> Finish(const Summary& summary) override;
@@ -89,7 +89,8 @@ class RowChangeImpl final : public RowChange {
   }
   Status KeepOrder(std::span<const RowAddress> addresses);
   bool stable() const { return dataset_->manifest().has_stable_row_ids(); }
-  Status WriteTo(std::unique_ptr<AppendWriter>* writer, const arrow::RecordBatch& rows);
+  Status WriteTo(std::unique_ptr<AppendWriter>* writer, const arrow::RecordBatch& rows,
+                 const BlobOrigin& origin);
   Result<std::vector<Fragment>> EndFiles(std::unique_ptr<AppendWriter>* writer);
   /// All rows that go, each one of the version and named once.
   Result<RowSets> AffectedRows(PreparedChange* change);
@@ -136,8 +137,8 @@ Status RowChangeImpl::KeepOrder(std::span<const RowAddress> addresses) {
   return Status::OK();
 }
 
-Status RowChangeImpl::WriteTo(std::unique_ptr<AppendWriter>* writer,
-                              const arrow::RecordBatch& rows) {
+Status RowChangeImpl::WriteTo(std::unique_ptr<AppendWriter>* writer, const arrow::RecordBatch& rows,
+                              const BlobOrigin& origin) {
   if (*writer == nullptr) {
     AppendWriterOptions options = options_.writer;
     ARROW_ASSIGN_OR_RAISE(
@@ -146,7 +147,7 @@ Status RowChangeImpl::WriteTo(std::unique_ptr<AppendWriter>* writer,
     ARROW_ASSIGN_OR_RAISE(*writer, AppendWriter::Open(context_, dataset_->store(),
                                                       dataset_->manifest().schema(), options));
   }
-  return (*writer)->Write(rows);
+  return (*writer)->Write(rows, origin);
 }
 
 Result<std::vector<Fragment>> RowChangeImpl::EndFiles(std::unique_ptr<AppendWriter>* writer) {

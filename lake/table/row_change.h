@@ -56,6 +56,7 @@ class RowChange {
   virtual Status DeleteAll() = 0;
 
   /// Puts `rows` in place of those at `addresses`, one by one; columns are the table's in order. A
+  /// column of blobs holds new values, or the places of those that the rows had, which are kept. A
   /// row that is changed twice, or changed and taken out, fails Finish.
   virtual Status Update(std::span<const RowAddress> addresses, const arrow::RecordBatch& rows) = 0;
 

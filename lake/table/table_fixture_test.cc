@@ -14,6 +14,7 @@
 
 #include "lake/format/testing/fixture_check.h"
 #include "lake/storage/memory_store.h"
+#include "lake/table/blobs.h"
 #include "lake/table/dataset.h"
 
 namespace lake::table {
@@ -177,6 +178,35 @@ TEST_P(TableFixtureTest, OldVersionsAreWhatUpstreamReads) {
     const std::string name = entry.path().stem().string();
     if (name.starts_with("rows-")) ExpectRows(std::stoull(name.substr(5)), entry.path());
     if (HasFailure()) return;
+  }
+}
+
+TEST_P(TableFixtureTest, BlobsAreWhatUpstreamReads) {
+  const auto path = folder_ / "blobs.arrow";
+  if (!std::filesystem::exists(path)) return;
+  const auto dataset = Open();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  const auto expected = format::ReadFixtureRows(path);
+  const auto& bytes =
+      static_cast<const arrow::LargeBinaryArray&>(*expected->GetColumnByName("blob"));
+  const auto reader = BlobReader::Open(*dataset, "blob");
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  const auto scanned = Scan(**dataset, "blob");
+  ASSERT_TRUE(scanned.ok()) << scanned.status();
+  const auto rows = std::static_pointer_cast<arrow::UInt64Array>(Whole(**scanned, 1));
+  ASSERT_EQ(rows->length(), bytes.length());
+  const std::vector<RowAddress> addresses(rows->raw_values(), rows->raw_values() + rows->length());
+  const auto read = (*reader)->Read(Context(), addresses);
+  ASSERT_TRUE(read.ok()) << read.status();
+  const auto handles = (*reader)->Take(Context(), addresses);
+  ASSERT_TRUE(handles.ok()) << handles.status();
+  for (int64_t i = 0; i < bytes.length(); ++i) {
+    SCOPED_TRACE(i);
+    ASSERT_EQ((*read)[i] == nullptr, bytes.IsNull(i));
+    ASSERT_EQ((*handles)[i] == nullptr, bytes.IsNull(i));
+    if (bytes.IsNull(i)) continue;
+    EXPECT_EQ((*read)[i]->ToString(), bytes.GetString(i));
+    EXPECT_EQ((*handles)[i]->ReadAll(Context()).ValueOrDie()->ToString(), bytes.GetString(i));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <arrow/type.h>
 
 #include "lake/base/thread_pool.h"
+#include "lake/format/blob.h"
 #include "lake/table/batch_stream.h"
 #include "lake/table/column_expression.h"
 
@@ -71,6 +72,10 @@ class Updater {
       const int index = schema.GetFieldIndex(column);
       if (index < 0) {
         return Error(ErrorCode::kNotFound, "table has no such column: \"{}\"", column);
+      }
+      if (format::HoldsBlobs(dataset_->manifest().schema().fields[index])) {
+        return Error(ErrorCode::kUnsupported,
+                     "blobs are not updated by an expression: column \"{}\"", column);
       }
       ARROW_ASSIGN_OR_RAISE(ColumnExpression bound,
                             ColumnExpression::Bind(expression, schema, schema.field(index)));

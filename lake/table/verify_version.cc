@@ -206,6 +206,7 @@ Status VersionCheck::CheckDataFile(const Fragment& fragment, const DataFile& fil
       return Status::OK();
     }
   }
+  ARROW_RETURN_NOT_OK(VerifyBlobs(job_, manifest_->schema(), file, place->key, &bases_, seen));
   if (job_->options().read_data) return ReadColumns(file, place->key, seen);
   return Status::OK();
 }

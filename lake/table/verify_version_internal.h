@@ -38,6 +38,7 @@ class VerifyJob {
     /// Null if it cannot be opened.
     std::shared_ptr<format::FileReader> reader;
     std::set<int> columns_read;
+    std::set<int> blobs_checked;
   };
   /// Opens it, unless it was before, and compares it with what the manifest says.
   SeenFile* Look(const BaseStores::Place& place, const DataFile& file);
@@ -55,6 +56,10 @@ class VerifyJob {
 Status VerifyVersion(VerifyJob* job, const std::shared_ptr<storage::ObjectStore>& own,
                      const std::shared_ptr<storage::ObjectStore>& root, const std::string& line,
                      const std::shared_ptr<const Manifest>& manifest);
+
+/// The part that concerns the blobs of a data file, which could be opened: `key` is its key.
+Status VerifyBlobs(VerifyJob* job, const format::Schema& schema, const DataFile& file,
+                   const std::string& key, BaseStores* bases, VerifyJob::SeenFile* seen);
 
 /// The parts that concern stable row ids and indices. `deleted`: of the fragments whose deletion
 /// files can be read.

@@ -5,7 +5,9 @@
 //   scan DIR OUT [version=N] [asof=NANOS] [columns=a,b] [filter=COLUMN OP NUMBER] [limit=N]
 //   [rowaddr] [morsel=N] take DIR OUT ADDRESS,... COLUMN,... count DIR [version=N] [asof=NANOS]
 //   versions DIR
-//   race DIR      each line of standard input: "prepare ID", then "commit"; answers after each
+//   blobs DIR COLUMN ADDRESS,... OUT [ranges=OFFSET:LENGTH,...] [take] [external] [base]: their
+//   bytes as a column of large_binary race DIR      each line of standard input: "prepare ID", then
+//   "commit"; answers after each
 //
 // Exit code 0; 1 with the error's text; 3 with it if the commit's state is unknown.
 
@@ -14,7 +16,9 @@
 #include <map>
 #include <sstream>
 
+#include <arrow/array/builder_binary.h>
 #include <arrow/array/util.h>
+#include <arrow/buffer.h>
 #include <arrow/compute/expression.h>
 #include <arrow/io/file.h>
 #include <arrow/ipc/reader.h>
@@ -26,6 +30,7 @@
 #include "lake/base/thread_pool.h"
 #include "lake/storage/local_store.h"
 #include "lake/table/append_writer.h"
+#include "lake/table/blobs.h"
 #include "lake/table/commit.h"
 #include "lake/table/dataset.h"
 
@@ -42,6 +47,11 @@ std::vector<std::string> Split(const std::string& text) {
   return parts;
 }
 
+Result<std::shared_ptr<storage::ObjectStore>> OpenAnyFolder(const Context&,
+                                                            const std::string& path) {
+  return storage::OpenLocalStore(path);
+}
+
 /// The value of "name=value" among `arguments`.
 std::optional<std::string> Option(const Arguments& arguments, const std::string& name) {
   for (const std::string& argument : arguments) {
@@ -51,12 +61,19 @@ std::optional<std::string> Option(const Arguments& arguments, const std::string&
   return std::nullopt;
 }
 
+/// The base for external blobs of tables made here.
+BasePath ExternalBase(const std::string& path) {
+  return {.id = 1, .name = "media", .is_dataset_root = false, .path = path};
+}
+
 Result<std::vector<Fragment>> Write(const Context& context,
                                     std::shared_ptr<storage::ObjectStore> store,
                                     const format::Schema& schema, arrow::RecordBatchReader* reader,
                                     const Arguments& arguments, std::vector<std::string>* keys) {
   AppendWriterOptions options;
   if (auto rows = Option(arguments, "rows")) options.max_rows_per_file = std::stoull(*rows);
+  options.blobs.allow_outside_bases = Option(arguments, "external").has_value();
+  if (auto base = Option(arguments, "external_base")) options.blobs.bases = {ExternalBase(*base)};
   ARROW_ASSIGN_OR_RAISE(std::unique_ptr<AppendWriter> writer,
                         AppendWriter::Open(context, store, schema, options));
   for (;;) {
@@ -84,6 +101,9 @@ Status Create(const Context& context, const Arguments& arguments) {
                         Write(context, store, create.schema, reader.get(), arguments, &keys));
   create.table_metadata["lake.incarnation"] = Uuid::NewV7(context).ToString();
   create.stable_row_ids = Option(arguments, "stable").has_value();
+  if (auto base = Option(arguments, "external_base")) {
+    create.initial_bases = {ExternalBase(*base)};
+  }
   ARROW_ASSIGN_OR_RAISE(CommitResult result,
                         Commit(context, store, NewTransaction(context, 0, create, keys), {}));
   std::cout << result.version << "\n";
@@ -113,6 +133,7 @@ Result<std::shared_ptr<Dataset>> OpenDataset(const Context& context, const Argum
   OpenOptions options;
   if (auto version = Option(arguments, "version")) options.version = std::stoull(*version);
   if (auto as_of = Option(arguments, "asof")) options.as_of_nanos = std::stoll(*as_of);
+  if (Option(arguments, "base")) options.open_base = OpenAnyFolder;
   return Dataset::Open(context, store, options);
 }
 
@@ -170,6 +191,49 @@ Status Take(const Context& context, const Arguments& arguments) {
   return WriteStream(arguments[2], batch->schema(), {batch});
 }
 
+/// "file:///a/b" as a store of "/a" and key "b".
+Result<BaseStores::Place> OpenFile(const Context&, const std::string& uri) {
+  if (!uri.starts_with("file:///")) return Error(ErrorCode::kUnsupported, "no file: {}", uri);
+  const size_t slash = uri.rfind('/');
+  ARROW_ASSIGN_OR_RAISE(auto store, storage::OpenLocalStore(uri.substr(7, slash - 7)));
+  return BaseStores::Place{std::move(store), uri.substr(slash + 1)};
+}
+
+Status Blobs(const Context& context, const Arguments& arguments) {
+  ARROW_ASSIGN_OR_RAISE(auto dataset, OpenDataset(context, arguments));
+  std::vector<RowAddress> addresses;
+  for (const std::string& text : Split(arguments[3])) addresses.push_back(std::stoull(text));
+  BlobOptions options;
+  if (Option(arguments, "external")) options.open_external = OpenFile;
+  ARROW_ASSIGN_OR_RAISE(auto reader, BlobReader::Open(dataset, arguments[2], options));
+  std::vector<std::shared_ptr<arrow::Buffer>> buffers(addresses.size());
+  if (auto texts = Option(arguments, "ranges")) {
+    std::vector<BlobRange> ranges;
+    for (const std::string& text : Split(*texts)) {
+      ranges.push_back({addresses.at(ranges.size()), std::stoull(text),
+                        std::stoull(text.substr(text.find(':') + 1))});
+    }
+    ARROW_ASSIGN_OR_RAISE(buffers, reader->ReadRanges(context, ranges));
+  } else if (Option(arguments, "take")) {
+    ARROW_ASSIGN_OR_RAISE(auto blobs, reader->Take(context, addresses));
+    for (size_t i = 0; i < blobs.size(); ++i) {
+      if (blobs[i] == nullptr) continue;
+      ARROW_ASSIGN_OR_RAISE(buffers[i], blobs[i]->ReadAll(context));
+    }
+  } else {
+    ARROW_ASSIGN_OR_RAISE(buffers, reader->Read(context, addresses));
+  }
+  arrow::LargeBinaryBuilder builder;
+  for (const auto& buffer : buffers) {
+    ARROW_RETURN_NOT_OK(buffer == nullptr ? builder.AppendNull()
+                                          : builder.Append(std::string_view(*buffer)));
+  }
+  ARROW_ASSIGN_OR_RAISE(auto column, builder.Finish());
+  auto schema = arrow::schema({arrow::field("blob", column->type())});
+  return WriteStream(arguments[4], schema,
+                     {arrow::RecordBatch::Make(schema, column->length(), {column})});
+}
+
 Status Count(const Context& context, const Arguments& arguments) {
   ARROW_ASSIGN_OR_RAISE(auto dataset, OpenDataset(context, arguments));
   ARROW_ASSIGN_OR_RAISE(uint64_t rows, dataset->CountRows(context));
@@ -222,8 +286,8 @@ Status Race(const Context& context, const Arguments& arguments) {
 
 int Main(const Arguments& arguments) {
   static const std::map<std::string, std::function<Status(const Context&, const Arguments&)>>
-      steps = {{"create", Create}, {"append", Append}, {"scan", Scan},        {"take", Take},
-               {"count", Count},   {"race", Race},     {"versions", Versions}};
+      steps = {{"create", Create}, {"append", Append}, {"scan", Scan},         {"take", Take},
+               {"count", Count},   {"race", Race},     {"versions", Versions}, {"blobs", Blobs}};
   auto step = steps.find(arguments.empty() ? "" : arguments[0]);
   if (step == steps.end()) {
     std::cerr << "usage: see the head of table_main.cc\n";
