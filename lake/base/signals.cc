@@ -49,6 +49,8 @@ void InstallSignalHandlers(const CancelToken& token, int grace_seconds) {
   Install(SIGTERM, OnSignal);
   Install(SIGALRM, OnAlarm);
   std::signal(SIGPIPE, SIG_IGN);
+  // A file that would pass the process's limit: the write says so.
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 int ReceivedSignal() { return received.load(); }

@@ -67,7 +67,7 @@ Result<table::CleanupReport> Maintenance::CleanUp(const Context& context, const 
     ARROW_ASSIGN_OR_RAISE(std::vector<table::Tag> tags, table::ListTags(context, store.get()));
     for (const table::Tag& tag : tags) {
       ARROW_ASSIGN_OR_RAISE(bool stale, IsStale(context, core_.get(), tag));
-      if (stale) ARROW_RETURN_NOT_OK(table::DeleteTag(context, store.get(), tag.name));
+      if (stale) ARROW_RETURN_NOT_OK(table::DeleteTag(context, store, tag.name));
     }
   }
   ARROW_ASSIGN_OR_RAISE(options.replay_base, ReplayBase(context, core_.get(), table.entry,

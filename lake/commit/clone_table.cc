@@ -29,7 +29,7 @@ class ClonePins {
   ~ClonePins() {
     if (kept_) return;
     // What stays is lifted by a clean-up, which knows that there is no such clone.
-    for (const auto& store : stores_) table::DeleteTag(context_, store.get(), name_).ok();
+    for (const auto& store : stores_) table::DeleteTag(context_, store, name_).ok();
   }
 
   Status Add(std::shared_ptr<storage::ObjectStore> store, const table::VersionRef& target) {
@@ -151,7 +151,7 @@ Result<catalog::Entry> Maintenance::Clone(const Context& context, const OpenTabl
   // Both kinds: a copy must not lose its source half way.
   ClonePins pins(context, reserved.incarnation);
   Status pinned = PinSources(context, table, core_->BaseOpenerFor(table.entry), &pins);
-  if (!pinned.ok()) return abandon(pinned);
+  if (!pinned.ok()) return abandon(NothingCommitted(pinned));
   CrashPoint("clone_pinned");
   Result<table::Transaction> transaction =
       options.deep ? table::MakeDeepCopy(context, source, *store, path, metadata, options.progress)

@@ -33,6 +33,11 @@ Result<BegunChange> BeginChange(const Context& context, LakehouseCore* core, con
   return change;
 }
 
+Status NothingCommitted(const Status& step) {
+  if (!IsCommitStateUnknown(step)) return step;
+  return RetryableError(ErrorCode::kIo, "nothing was committed: {}", ErrorText(step));
+}
+
 Status WrongKindOfOperation(const OperationKey& operation) {
   return Error(ErrorCode::kInvalidArgument,
                "operation id was used before for another kind of change; use a new one: {}",

@@ -24,6 +24,10 @@ struct BegunChange {
 Result<BegunChange> BeginChange(const Context& context, LakehouseCore* core, const OpenTable& table,
                                 const OperationKey& operation);
 
+/// The error of a step before a commit as that of the commit: whatever became of the step, nothing
+/// was committed.
+Status NothingCommitted(const Status& step);
+
 Status WrongKindOfOperation(const OperationKey& operation);
 
 /// How a change of `table` is committed: on the table that its row means, whether or not the name

@@ -208,6 +208,7 @@ Result<catalog::Entry> LakehouseImpl::Undrop(const Context& context,
   const Uuid dropped = latest->entry.incarnation;
   Result<catalog::Entry> undropped =
       metastore().Undrop(context, dropped, new_name.value_or(wanted));
+  CrashPoint("row_undropped");
   if (undropped.ok()) return undropped;
   ARROW_ASSIGN_OR_RAISE(catalog::Whereabouts where, WhereAfter(undropped.status(), dropped));
   if (where.tombstone.has_value()) return undropped;
@@ -218,7 +219,9 @@ Result<catalog::Entry> LakehouseImpl::Rename(const Context& context,
                                              const catalog::Principal& principal,
                                              const catalog::Entry& entry,
                                              const catalog::QualifiedName& new_name) {
+  CrashPoint("before_rename");
   Result<catalog::Entry> renamed = metastore().Rename(context, entry, new_name);
+  CrashPoint("row_renamed");
   if (renamed.ok()) return renamed;
   ARROW_ASSIGN_OR_RAISE(catalog::Whereabouts where,
                         WhereAfter(renamed.status(), entry.incarnation));

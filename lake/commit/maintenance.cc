@@ -61,12 +61,13 @@ Result<CommitOutcome> Maintenance::Restore(const Context& context, const OpenTab
   // A clean-up that runs meanwhile sees the pin, or the pin sees that the version is gone.
   const std::string pin =
       std::string(table::kPinPrefix) + "restore-" + Uuid::NewV7(context).ToString();
-  ARROW_RETURN_NOT_OK(table::CreateTag(context, root, pin, {dataset.branch(), version}).status());
+  ARROW_RETURN_NOT_OK(
+      NothingCommitted(table::CreateTag(context, root, pin, {dataset.branch(), version}).status()));
   CrashPoint("restore_pinned");
   Result<CommitOutcome> restored = CommitRestore(context, table, version, key, begun.replay_base);
   if (!restored.ok() && IsCommitStateUnknown(restored.status())) return restored.status();
   // The version stands, or will never; a pin that stayed is lifted by the next clean-up.
-  table::DeleteTag(SettlingContext(context), root.get(), pin).ok();
+  table::DeleteTag(SettlingContext(context), root, pin).ok();
   return restored;
 }
 
@@ -114,7 +115,7 @@ Status Maintenance::DeleteTag(const Context& context, const OpenTable& table,
                               const std::string& name) {
   ARROW_RETURN_NOT_OK(CheckUserTag(name));
   ARROW_RETURN_NOT_OK(CheckBelongs(context, table));
-  return table::DeleteTag(context, table.dataset->root_store().get(), name);
+  return table::DeleteTag(context, table.dataset->root_store(), name);
 }
 
 Result<std::vector<table::Branch>> Maintenance::ListBranches(const Context& context,

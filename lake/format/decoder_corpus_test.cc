@@ -1,15 +1,9 @@
 // Replays the corpus of the fuzz targets (tests/corpus/), so that every build runs through what
 // they found.
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
-#include <string_view>
-
-#include <gtest/gtest.h>
-
+#include "lake/base/testing/corpus.h"
 #include "lake/format/testing/decoder_inputs.h"
+#include "lake/format/testing/file_inputs.h"
 #include "lake/format/testing/v20_inputs.h"
 
 namespace lake::format {
@@ -24,24 +18,17 @@ void PrintTo(const Target& target, std::ostream* out) { *out << target.name; }
 
 class DecoderCorpusTest : public testing::TestWithParam<Target> {};
 
-TEST_P(DecoderCorpusTest, Replays) {
-  const auto folder = std::filesystem::path(LAKE_SOURCE_DIR) / "tests/corpus" / GetParam().name;
-  int inputs = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    SCOPED_TRACE(entry.path().string());
-    std::ifstream file(entry.path(), std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    GetParam().decode(bytes);
-    ++inputs;
-  }
-  EXPECT_GT(inputs, 0) << folder;
-}
+TEST_P(DecoderCorpusTest, Replays) { ReplayCorpus(GetParam().name, GetParam().decode); }
 
 constexpr Target kTargets[] = {{"container_fuzzer", DecodeFileInput},
                                {"column_metadata_fuzzer", DecodeColumnMetadataInput},
                                {"mini_block_fuzzer", DecodePageInput},
                                {"full_zip_fuzzer", DecodePageInput},
                                {"constant_page_fuzzer", DecodePageInput},
+                               {"blob_page_fuzzer", DecodePageInput},
+                               {"schema_fuzzer", DecodeSchemaInput},
+                               {"inspect_fuzzer", DecodeInspectInput},
+                               {"page_copy_fuzzer", DecodePageCopyInput},
                                {"block_fuzzer", DecodeBlockInput},
                                {"fsst_fuzzer", DecodeFsstInput},
                                {"jsonb_fuzzer", DecodeJsonbInput},

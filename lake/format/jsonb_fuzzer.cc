@@ -1,4 +1,5 @@
 // Covers: lake/format/jsonb.cc
+// Covers: lake/format/jsonb_encoder.cc
 #include <cstddef>
 #include <cstdint>
 

@@ -5,6 +5,7 @@
 // Covers: lake/format/mini_block_state_internal.cc
 // Covers: lake/format/level_scheme_internal.cc
 // Covers: lake/format/nesting_builder.cc
+// Covers: lake/format/page_decoder_internal.cc
 #include <cstddef>
 #include <cstdint>
 

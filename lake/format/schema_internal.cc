@@ -22,11 +22,14 @@ int EncodingNumber(std::string_view logical_type) {
   return kPlain;
 }
 
-void AppendField(const Field& field, int32_t parent_id, FieldMessages* messages) {
+// `last_id` is the last id that was appended: a field without one that names no parent is read as
+// a part of that field.
+void AppendField(const Field& field, int32_t parent_id, int32_t* last_id, FieldMessages* messages) {
   pb::Field* message = messages->Add();
   message->set_name(field.name);
   message->set_id(field.id);
-  message->set_parent_id(field.id < 0 ? -1 : parent_id);
+  message->set_parent_id(field.id < 0 && parent_id == *last_id ? -1 : parent_id);
+  if (field.id >= 0) *last_id = field.id;
   message->set_logical_type(field.logical_type);
   message->set_nullable(field.nullable);
   message->set_encoding(EncodingNumber(field.logical_type));
@@ -37,7 +40,7 @@ void AppendField(const Field& field, int32_t parent_id, FieldMessages* messages)
     message->set_extension_name(extension->second);
   }
   MetadataToMessage(field.metadata, message->mutable_metadata());
-  for (const Field& child : field.children) AppendField(child, field.id, messages);
+  for (const Field& child : field.children) AppendField(child, field.id, last_id, messages);
 }
 
 // One message with the indices of its children, before the tree is put together.
@@ -86,7 +89,8 @@ std::map<std::string, std::string> MetadataFromMessage(const MetadataMessage& me
 }
 
 void FieldsToMessages(const Schema& schema, FieldMessages* messages) {
-  for (const Field& field : schema.fields) AppendField(field, -1, messages);
+  int32_t last_id = -1;
+  for (const Field& field : schema.fields) AppendField(field, -1, &last_id, messages);
 }
 
 Result<std::vector<Field>> FieldsFromMessages(const FieldMessages& messages,

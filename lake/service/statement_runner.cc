@@ -136,8 +136,9 @@ class StatementRun {
         observer_(observer) {}
 
   Status Run(const std::string& sql) {
-    ARROW_ASSIGN_OR_RAISE(std::unique_ptr<query::Statement> statement,
-                          session_->Prepare(context_, sql));
+    Result<std::unique_ptr<query::Statement>> prepared = session_->Prepare(context_, sql);
+    if (!prepared.ok()) return ReplayUnprepared(sql, prepared.status());
+    const std::unique_ptr<query::Statement> statement = *std::move(prepared);
     ARROW_ASSIGN_OR_RAISE(parameters_,
                           CheckParameters(request_.parameters, statement->parameters()));
     if (request_.operation_id.has_value()) {
@@ -172,6 +173,25 @@ class StatementRun {
     ARROW_RETURN_NOT_OK(
         observer_->Done(static_cast<int64_t>(outcome->num_rows), /*replayed=*/true));
     return true;
+  }
+
+  /// What the statement names may be gone since it ran: its outcome is known all the same. Else
+  /// `error`.
+  Status ReplayUnprepared(const std::string& sql, const Status& error) {
+    if (!request_.operation_id.has_value()) return error;
+    // Which parameters are files is told by a prepared statement only; here by how they look.
+    for (const std::string& given : request_.parameters) {
+      CheckedParameter& parameter = parameters_.emplace_back();
+      Result<FileParameter> file = ParseFileParameter(given);
+      if (file.ok()) {
+        parameter.file = *std::move(file);
+      } else {
+        parameter.text = given;
+      }
+    }
+    const Result<bool> replayed = Replay(sql);
+    if (replayed.ok()) return *replayed ? Status::OK() : error;
+    return IsCommitStateUnknown(replayed.status()) ? replayed.status() : error;
   }
 
   Status Execute(query::Statement* statement, const std::vector<query::Parameter>& values) {

@@ -17,4 +17,8 @@ struct KeyParts {
 };
 KeyParts SplitKey(std::string_view key);
 
+/// Sync takes folders, too: "a/b/" is folder "a/b".
+inline bool IsFolder(std::string_view key) { return key.size() > 1 && key.ends_with('/'); }
+inline std::string_view FolderName(std::string_view key) { return key.substr(0, key.size() - 1); }
+
 }  // namespace lake::storage

@@ -175,7 +175,9 @@ class LocalStore : public ObjectStore {
 
   Status Sync(const Context& context, std::span<const std::string> keys,
               std::span<StagedObject* const> staged) override {
-    for (const std::string& key : keys) ARROW_RETURN_NOT_OK(CheckKey(key));
+    for (const std::string& key : keys) {
+      ARROW_RETURN_NOT_OK(CheckKey(IsFolder(key) ? FolderName(key) : key));
+    }
     std::vector<TemporaryObject*> objects;
     objects.reserve(staged.size());
     for (StagedObject* object : staged) {

@@ -65,12 +65,20 @@ Status LocalSync::Run(int root, std::span<const std::string> keys,
   // Identities are taken before the sync: what it makes durable is at least that.
   Folders named;
   for (const std::string& key : keys) {
-    ARROW_RETURN_NOT_OK(Collect(root, SplitKey(key).folder, &folders, &named));
+    std::string_view folder = IsFolder(key) ? FolderName(key) : SplitKey(key).folder;
+    // One that is gone itself was deleted from the folder that is left.
+    while (IsFolder(key) && !folder.empty()) {
+      const Status there = OpenFolder(root, folder).status();
+      if (there.ok() || CodeOf(there) != ErrorCode::kNotFound) break;
+      folder = SplitKey(folder).folder;
+    }
+    ARROW_RETURN_NOT_OK(Collect(root, folder, &folders, &named));
   }
 
   std::vector<std::function<Status()>> tasks;
   tasks.reserve(keys.size() + staged.size() + folders.size());
   for (const std::string& key : std::set<std::string>(keys.begin(), keys.end())) {
+    if (IsFolder(key)) continue;
     tasks.push_back([this, root, key]() -> Status {
       ARROW_ASSIGN_OR_RAISE(auto file, LocalFile::Open(root, key));
       return SyncDescriptor(file->descriptor(), key);

@@ -26,7 +26,8 @@ class LocalSync {
   /// `fsync` is the system call; tests watch it.
   explicit LocalSync(int (*fsync)(int) = ::fsync) : fsync_(fsync) {}
 
-  /// Syncs in one parallel round: the files of `keys`, each of their folders once, and `staged`.
+  /// Syncs in one parallel round: the files (and folders, "a/b/") of `keys`, each of their folders
+  /// once, and `staged`.
   Status Run(int root, std::span<const std::string> keys, std::span<TemporaryObject* const> staged)
       LAKE_EXCLUDES(mutex_);
 

@@ -107,6 +107,20 @@ TEST_F(LocalSyncTest, AFolderMadeAnewIsSyncedAgain) {
   EXPECT_THAT(Seen(), UnorderedElementsAre("a/b/1", "a/b", "a"));
 }
 
+TEST_F(LocalSyncTest, RemovalsSyncTheFolderThatIsLeft) {
+  Write("a/b/1");
+  Write("a/c/1");
+  fs::remove(root_path_ + "/a/b/1");
+  fs::remove_all(root_path_ + "/a/c");
+  ASSERT_TRUE(Sync({"a/b/", "a/c/", "x/y/z/"}).ok());
+  EXPECT_THAT(Seen(), UnorderedElementsAre("a/b", "a", ""));
+  ASSERT_TRUE(Sync({"a/b/"}).ok());
+  EXPECT_THAT(Seen(), UnorderedElementsAre("a/b"));
+  FailOn(root_path_ + "/a/b");
+  EXPECT_EQ(CodeOf(Sync({"a/b/"})), ErrorCode::kIo);
+  FailOn("");
+}
+
 TEST_F(LocalSyncTest, StagedBytesNeedNoFolder) {
   auto object = TemporaryObject::Make(Context(), root_.get(), -1, "a/staged");
   ASSERT_TRUE(object.ok());

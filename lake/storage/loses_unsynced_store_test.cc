@@ -49,6 +49,19 @@ TEST_F(LosesUnsyncedStoreTest, ReplacingAndDeletingIsNotDurable) {
   EXPECT_EQ(Read("replaced"), "new");
 }
 
+TEST_F(LosesUnsyncedStoreTest, ADeletionIsDurableOnceItIsSynced) {
+  for (const char* key : {"f/a", "f/b", "g/a"}) {
+    Put(key, "old");
+    Sync(key);
+  }
+  for (const char* key : {"f/a", "g/a"}) ASSERT_TRUE(store_.Delete(context_, key).ok());
+  Sync("f/");
+  store_.Crash();
+  EXPECT_EQ(Read("f/a"), "not_found");
+  EXPECT_EQ(Read("f/b"), "old");
+  EXPECT_EQ(Read("g/a"), "old");
+}
+
 TEST_F(LosesUnsyncedStoreTest, APublishedNameNeedsItsOwnSync) {
   for (bool sync_name : {false, true}) {
     auto staged = store_.Stage(context_, "s", "bytes");

@@ -6,6 +6,7 @@
 #include <arrow/buffer.h>
 
 #include "lake/base/mutex.h"
+#include "lake/storage/key.h"
 #include "lake/storage/list_page_builder.h"
 #include "lake/storage/range_check.h"
 
@@ -185,7 +186,9 @@ class MemoryStore : public ObjectStore {
 
   Status Sync(const Context& context, std::span<const std::string> keys,
               std::span<StagedObject* const> staged) override {
-    for (const std::string& key : keys) ARROW_RETURN_NOT_OK(objects_->Find(key).status());
+    for (const std::string& key : keys) {
+      ARROW_RETURN_NOT_OK(IsFolder(key) ? CheckKey(FolderName(key)) : objects_->Find(key).status());
+    }
     return Status::OK();
   }
 

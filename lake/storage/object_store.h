@@ -144,8 +144,8 @@ class ObjectStore {
                                                       const std::string& key,
                                                       std::string_view bytes) = 0;
 
-  /// Makes durable, in one round: the objects `keys` with the folders that lead to them, and the
-  /// bytes of `staged`. All that this store needs to survive a power loss; on S3 it is nothing.
+  /// Makes durable, in one round: the objects `keys` with the folders that lead to them (a key that
+  /// ends with '/' is a folder: that what was deleted in it is gone), and the bytes of `staged`.
   virtual Status Sync(const Context& context, std::span<const std::string> keys,
                       std::span<StagedObject* const> staged) = 0;
 

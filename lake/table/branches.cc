@@ -38,29 +38,13 @@ Result<bool> IsUnfinished(const Context& context, storage::ObjectStore* line,
   return transaction.has_clone() && transaction.clone().ref_version() == version;
 }
 
-Status PutBranch(const Context& context, storage::ObjectStore* store, const Branch& branch) {
-  const std::string key = BranchKey(branch.name);
-  const std::string bytes = EncodeBranch(branch);
-  Status put = store->Put(context, key, bytes, storage::PutCondition::kIfAbsent);
-  if (!put.ok()) {
-    Result<std::shared_ptr<arrow::Buffer>> there = store->GetAll(context, key, 1 << 20);
-    const bool mine = there.ok() && std::string_view(**there) == bytes;
-    if (!mine && CodeOf(put) == ErrorCode::kPreconditionFailed) {
-      return Error(ErrorCode::kAlreadyExists, "table has a branch of this name: {}: '{}'",
-                   store->description(), branch.name);
-    }
-    if (!mine) return put;
-  }
-  const std::string keys[] = {key};
-  return store->Sync(context, keys, {});
-}
-
 }  // namespace
 
 Result<Branch> CreateBranch(const Context& context, const Dataset& source, const std::string& name,
                             const std::string& table_path) {
   ARROW_RETURN_NOT_OK(CheckBranchName(name));
   const std::shared_ptr<storage::ObjectStore>& store = source.root_store();
+  ARROW_RETURN_NOT_OK(CheckNewestWritable(context, source.store().get()));
   Result<Branch> existing = ReadBranch(context, store.get(), name);
   if (existing.ok()) {
     return Error(ErrorCode::kAlreadyExists, "table has a branch of this name: {}: '{}'",
@@ -96,12 +80,24 @@ Result<Branch> CreateBranch(const Context& context, const Dataset& source, const
     }
   }
   CrashPoint("branch_begun");
-  ARROW_RETURN_NOT_OK(PutBranch(context, store.get(), branch));
+  const Status put = PutReference(context, store.get(), BranchKey(name), EncodeBranch(branch),
+                                  storage::PutCondition::kIfAbsent);
+  if (!put.ok() && CodeOf(put) == ErrorCode::kPreconditionFailed) {
+    return Error(ErrorCode::kAlreadyExists, "table has a branch of this name: {}: '{}'",
+                 store->description(), name);
+  }
+  ARROW_RETURN_NOT_OK(put);
   // A clean-up looks at the branches after it took a version, this looks at the version after the
   // branch was put: one of both notices.
-  ARROW_ASSIGN_OR_RAISE(VersionList versions, ListVersions(context, source.store().get()));
-  if (!versions.Contains(source.manifest().version())) {
-    ARROW_RETURN_NOT_OK(store->Delete(context, BranchKey(name)));
+  const Result<VersionList> versions = ListVersions(context, source.store().get());
+  if (!versions.ok()) {
+    return Error(ErrorCode::kCommitUnknown,
+                 "branch stands, but it cannot be told whether the version that it begins at still "
+                 "does: {}: '{}': {}",
+                 store->description(), name, ErrorText(versions.status()));
+  }
+  if (!versions->Contains(source.manifest().version())) {
+    ARROW_RETURN_NOT_OK(RemoveReference(context, store.get(), BranchKey(name)));
     return Error(ErrorCode::kNotFound, "version was cleaned up while the branch was made: {}: {}",
                  store->description(), branch.parent.ToString());
   }
@@ -111,6 +107,8 @@ Result<Branch> CreateBranch(const Context& context, const Dataset& source, const
 Status DeleteBranch(const Context& context, const std::shared_ptr<storage::ObjectStore>& store,
                     const std::string& name) {
   ARROW_RETURN_NOT_OK(CheckBranchName(name));
+  ARROW_RETURN_NOT_OK(CheckNewestWritable(context, store.get()));
+  ARROW_RETURN_NOT_OK(CheckNewestWritable(context, LineStore(store, name).get()));
   ARROW_ASSIGN_OR_RAISE(std::vector<Branch> branches, ListBranches(context, store.get()));
   std::set<std::string> names;
   bool found = false;
@@ -142,12 +140,21 @@ Status DeleteBranch(const Context& context, const std::shared_ptr<storage::Objec
                  name);
   }
   // The name first: nobody opens a line that is half gone.
-  ARROW_RETURN_NOT_OK(store->Delete(context, BranchKey(name)));
+  ARROW_RETURN_NOT_OK(RemoveReference(context, store.get(), BranchKey(name)));
   CrashPoint("branch_unnamed");
   // Manifests next: what is left if this ends here is a leftover without a version.
   std::stable_partition(files.begin(), files.end(),
                         [](const TableFile& file) { return file.kind == FileKind::kManifest; });
-  for (const TableFile& file : files) ARROW_RETURN_NOT_OK(store->Delete(context, file.info.key));
+  for (const TableFile& file : files) {
+    const Status removed = store->Delete(context, file.info.key);
+    if (!removed.ok()) {
+      return Error(ErrorCode::kCommitUnknown,
+                   "branch has no name any more, but files of it are left; delete it again, or "
+                   "clean up: {}: '{}': {}",
+                   store->description(), name, ErrorText(removed));
+    }
+    CrashPoint("branch_file_removed");
+  }
   return Status::OK();
 }
 

@@ -463,10 +463,8 @@ Status CleanupJob::RemoveManifests(CleanupReport* report) {
     batch.clear();
     // Removals must be durable before files go: a power loss must not bring back a version whose
     // files are gone.
-    if (!removed_any || line.fates.empty() || line.fates.back().removed) continue;
-    const std::string keys[] = {ManifestKey(line.list.versions.back(), line.list.naming)};
-    Status synced = line.store->Sync(context_, keys, {});
-    if (!synced.ok() && CodeOf(synced) != ErrorCode::kNotFound) return synced;
+    const std::string folders[] = {"_versions/"};
+    if (removed_any) ARROW_RETURN_NOT_OK(line.store->Sync(context_, folders, {}));
   }
   return Status::OK();
 }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "lake/storage/testing/faulty_store.h"
+#include "lake/storage/testing/loses_unsynced_store.h"
 #include "lake/table/clone.h"
 #include "lake/table/testing/table_fixture_internal.h"
 #include "lake/table/verify.h"
@@ -336,6 +337,31 @@ TEST_F(CleanupTest, AVersionThatIsCommittedMeanwhileKeepsItsFiles) {
   ASSERT_TRUE(CleanUp(context(), meddling, Everything()).ok());
   EXPECT_EQ(Open()->manifest().version(), 3u);
   EXPECT_EQ(ScanIds({}), Range(0, 10));
+}
+
+TEST_F(CleanupTest, NoPowerLossBringsBackAVersionWithoutItsFiles) {
+  for (size_t call = 0;; ++call) {
+    auto losing = std::make_shared<storage::LosesUnsyncedStore>();
+    store_ = losing;
+    Create(10, 10);
+    Overwrites(3);
+    ASSERT_TRUE(CreateTag(context(), store_, "t", {{}, 2}).ok());
+    auto faulty = std::make_shared<storage::FaultyStore>(losing);
+    faulty->FailCall(call, storage::Fault::kEffectThenCrash);
+    const Status cleaned = CleanUp(context(), faulty, Everything()).status();
+    losing->Crash();
+    VerifyOptions options;
+    options.read_data = true;
+    for (const Finding& finding : Verify(context(), store_, options).ValueOrDie().findings) {
+      EXPECT_EQ(finding.severity, Severity::kInfo)
+          << "call " << call << ": " << finding.object << ": " << finding.what;
+    }
+    if (cleaned.ok()) {
+      EXPECT_EQ(Versions(), std::vector<uint64_t>({2, 3}));
+      EXPECT_GT(call, 10u);
+      break;
+    }
+  }
 }
 
 TEST_F(CleanupTest, NoFaultLosesAnythingThatIsKept) {

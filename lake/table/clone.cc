@@ -5,6 +5,7 @@
 
 #include <arrow/buffer.h>
 
+#include "lake/base/crash_point.h"
 #include "lake/base/mutex.h"
 #include "lake/base/thread_pool.h"
 #include "lake/format/blob.h"
@@ -85,7 +86,9 @@ Status CopyObject(const Context& context, const CopyJob& job, storage::ObjectSto
                                               {offset, std::min(kCopyChunk, job.bytes - offset)}));
     ARROW_RETURN_NOT_OK(writer->Write(std::string_view(*bytes)));
   }
-  return writer->Finish();
+  ARROW_RETURN_NOT_OK(writer->Finish());
+  CrashPoint("file_copied");
+  return Status::OK();
 }
 
 /// What a copy of `source` must hold.

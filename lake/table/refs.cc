@@ -106,23 +106,6 @@ Result<uint64_t> ManifestSize(const Context& context,
   return info.size;
 }
 
-Status PutDurably(const Context& context, storage::ObjectStore* store, const std::string& key,
-                  const std::string& bytes, storage::PutCondition condition) {
-  ARROW_RETURN_NOT_OK(store->Put(context, key, bytes, condition));
-  const std::string keys[] = {key};
-  return store->Sync(context, keys, {});
-}
-
-/// A clean-up may have begun before the tag could be seen: it looks again at the tags after it took
-/// the manifest, this looks again at the manifest after the tag was put, so one of both notices.
-Status CheckStillThere(const Context& context, const std::shared_ptr<storage::ObjectStore>& store,
-                       const Tag& tag) {
-  Status there = ManifestSize(context, store, tag.target).status();
-  if (there.ok() || CodeOf(there) != ErrorCode::kNotFound) return there;
-  ARROW_RETURN_NOT_OK(store->Delete(context, TagKey(tag.name)));
-  return WithContext(there, "version was cleaned up while it was tagged");
-}
-
 }  // namespace
 
 std::string VersionRef::ToString() const {
@@ -200,51 +183,74 @@ Result<Tag> ReadTag(const Context& context, storage::ObjectStore* store, const s
   return DecodeTag(*bytes, name, key);
 }
 
+namespace {
+
+/// A clean-up may have begun before the tag could be seen: it looks again at the tags after it took
+/// the manifest, this looks again at the manifest after the tag was put, so one of both notices.
+/// kNotFound: the tag must go again.
+Status CheckStillThere(const Context& context, const std::shared_ptr<storage::ObjectStore>& store,
+                       const Tag& tag) {
+  const Status there = ManifestSize(context, store, tag.target).status();
+  if (there.ok()) return there;
+  if (CodeOf(there) == ErrorCode::kNotFound) {
+    return WithContext(there, "version was cleaned up while it was tagged");
+  }
+  return Error(ErrorCode::kCommitUnknown,
+               "tag stands, but it cannot be told whether its version still does; tag it again: "
+               "{}: '{}': {}",
+               store->description(), tag.name, ErrorText(there));
+}
+
+}  // namespace
+
 Result<Tag> CreateTag(const Context& context, const std::shared_ptr<storage::ObjectStore>& store,
                       const std::string& name, const VersionRef& target) {
   ARROW_RETURN_NOT_OK(CheckTagName(name));
+  ARROW_RETURN_NOT_OK(CheckNewestWritable(context, LineStore(store, target.branch).get()));
   Tag tag{.name = name, .target = target, .created_nanos = {}, .updated_nanos = {}, .metadata = {}};
   ARROW_ASSIGN_OR_RAISE(tag.manifest_size, ManifestSize(context, store, target));
   tag.created_nanos = tag.updated_nanos = context.clock->UnixNanos();
-  const std::string bytes = EncodeTag(tag);
-  Status put =
-      PutDurably(context, store.get(), TagKey(name), bytes, storage::PutCondition::kIfAbsent);
-  if (!put.ok()) {
-    // The put may have happened all the same; then the file holds exactly these bytes.
-    Result<std::string> there = ReadRef(context, store.get(), TagKey(name));
-    const bool mine = there.ok() && *there == bytes;
-    if (!mine && CodeOf(put) == ErrorCode::kPreconditionFailed) {
-      return Error(ErrorCode::kAlreadyExists, "table has a tag of this name: {}: '{}'",
-                   store->description(), name);
-    }
-    if (!mine) return put;
-    const std::string keys[] = {TagKey(name)};
-    ARROW_RETURN_NOT_OK(store->Sync(context, keys, {}));
+  const Status put = PutReference(context, store.get(), TagKey(name), EncodeTag(tag),
+                                  storage::PutCondition::kIfAbsent);
+  if (!put.ok() && CodeOf(put) == ErrorCode::kPreconditionFailed) {
+    return Error(ErrorCode::kAlreadyExists, "table has a tag of this name: {}: '{}'",
+                 store->description(), name);
   }
-  ARROW_RETURN_NOT_OK(CheckStillThere(context, store, tag));
+  ARROW_RETURN_NOT_OK(put);
+  const Status there = CheckStillThere(context, store, tag);
+  if (!there.ok() && CodeOf(there) == ErrorCode::kNotFound) {
+    ARROW_RETURN_NOT_OK(RemoveReference(context, store.get(), TagKey(name)));
+  }
+  ARROW_RETURN_NOT_OK(there);
   return tag;
 }
 
 Result<Tag> UpdateTag(const Context& context, const std::shared_ptr<storage::ObjectStore>& store,
                       const std::string& name, const VersionRef& target) {
   ARROW_ASSIGN_OR_RAISE(const Tag old, ReadTag(context, store.get(), name));
+  ARROW_RETURN_NOT_OK(CheckNewestWritable(context, LineStore(store, old.target.branch).get()));
+  ARROW_RETURN_NOT_OK(CheckNewestWritable(context, LineStore(store, target.branch).get()));
   Tag tag = old;
   tag.target = target;
   ARROW_ASSIGN_OR_RAISE(tag.manifest_size, ManifestSize(context, store, target));
   tag.updated_nanos = context.clock->UnixNanos();
-  ARROW_RETURN_NOT_OK(
-      PutDurably(context, store.get(), TagKey(name), EncodeTag(tag), storage::PutCondition::kNone));
-  // Cleaned up meanwhile: better the old target than none.
-  Status there = ManifestSize(context, store, target).status();
-  if (there.ok()) return tag;
-  ARROW_RETURN_NOT_OK(
-      PutDurably(context, store.get(), TagKey(name), EncodeTag(old), storage::PutCondition::kNone));
-  return there;
+  ARROW_RETURN_NOT_OK(PutReference(context, store.get(), TagKey(name), EncodeTag(tag),
+                                   storage::PutCondition::kNone));
+  const Status there = CheckStillThere(context, store, tag);
+  if (!there.ok() && CodeOf(there) == ErrorCode::kNotFound) {
+    // Better the old target than none.
+    ARROW_RETURN_NOT_OK(PutReference(context, store.get(), TagKey(name), EncodeTag(old),
+                                     storage::PutCondition::kNone));
+  }
+  ARROW_RETURN_NOT_OK(there);
+  return tag;
 }
 
-Status DeleteTag(const Context& context, storage::ObjectStore* store, const std::string& name) {
-  ARROW_RETURN_NOT_OK(ReadTag(context, store, name).status());
-  return store->Delete(context, TagKey(name));
+Status DeleteTag(const Context& context, const std::shared_ptr<storage::ObjectStore>& store,
+                 const std::string& name) {
+  ARROW_ASSIGN_OR_RAISE(const Tag tag, ReadTag(context, store.get(), name));
+  ARROW_RETURN_NOT_OK(CheckNewestWritable(context, LineStore(store, tag.target.branch).get()));
+  return RemoveReference(context, store.get(), TagKey(name));
 }
 
 Result<std::vector<Branch>> ListBranches(const Context& context, storage::ObjectStore* store) {

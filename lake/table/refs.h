@@ -69,6 +69,9 @@ Result<std::vector<Tag>> ListTags(const Context& context, storage::ObjectStore* 
 /// kNotFound.
 Result<Tag> ReadTag(const Context& context, storage::ObjectStore* store, const std::string& name);
 
+/// What changes tags and branches is kUnsupported where the newest version of their line has flags
+/// that lake does not write.
+
 /// Names a version that exists. Durable when it returns. kAlreadyExists; kNotFound if the version
 /// is not there, or was cleaned up meanwhile.
 Result<Tag> CreateTag(const Context& context, const std::shared_ptr<storage::ObjectStore>& store,
@@ -77,7 +80,8 @@ Result<Tag> CreateTag(const Context& context, const std::shared_ptr<storage::Obj
 Result<Tag> UpdateTag(const Context& context, const std::shared_ptr<storage::ObjectStore>& store,
                       const std::string& name, const VersionRef& target);
 /// kNotFound.
-Status DeleteTag(const Context& context, storage::ObjectStore* store, const std::string& name);
+Status DeleteTag(const Context& context, const std::shared_ptr<storage::ObjectStore>& store,
+                 const std::string& name);
 
 /// All branches by name, ascending.
 Result<std::vector<Branch>> ListBranches(const Context& context, storage::ObjectStore* store);

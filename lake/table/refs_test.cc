@@ -104,8 +104,8 @@ TEST_F(RefsTest, TagsAreMadeMovedListedAndDeleted) {
   ASSERT_EQ(tags.size(), 2u);
   EXPECT_EQ(tags[0].name, "a");
   EXPECT_EQ(tags[1].created_nanos, made.created_nanos);
-  ASSERT_TRUE(DeleteTag(context(), store_.get(), "first").ok());
-  EXPECT_EQ(CodeOf(DeleteTag(context(), store_.get(), "first")), ErrorCode::kNotFound);
+  ASSERT_TRUE(DeleteTag(context(), store_, "first").ok());
+  EXPECT_EQ(CodeOf(DeleteTag(context(), store_, "first")), ErrorCode::kNotFound);
 }
 
 TEST_F(RefsTest, FilesOfBothGenerationsAreRead) {
@@ -200,7 +200,7 @@ TEST_F(RefsTest, ABranchThatSomethingHangsOnIsNotDeleted) {
   ASSERT_TRUE(Append(Open(on_dev), 50, 5).ok());
   ASSERT_TRUE(CreateTag(context(), store_, "t", {"dev", 3}).ok());
   EXPECT_EQ(CodeOf(DeleteBranch(context(), store_, "dev")), ErrorCode::kConflict);
-  ASSERT_TRUE(DeleteTag(context(), store_.get(), "t").ok());
+  ASSERT_TRUE(DeleteTag(context(), store_, "t").ok());
   ASSERT_TRUE(CreateBranch(context(), *Open(on_dev), "sub", store_->description()).ok());
   EXPECT_EQ(CodeOf(DeleteBranch(context(), store_, "dev")), ErrorCode::kConflict);
   ASSERT_TRUE(DeleteBranch(context(), store_, "sub").ok());

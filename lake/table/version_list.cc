@@ -74,6 +74,17 @@ Result<std::shared_ptr<const Manifest>> ReadManifestCached(const Context& contex
   return manifest;
 }
 
+Status CheckNewestWritable(const Context& context, storage::ObjectStore* store) {
+  ARROW_ASSIGN_OR_RAISE(const VersionList versions, ListVersions(context, store));
+  if (versions.empty()) return Status::OK();
+  const Result<std::shared_ptr<const Manifest>> newest =
+      ReadManifestCached(context, store, versions.newest(), versions.naming);
+  if (!newest.ok()) {
+    return CodeOf(newest.status()) == ErrorCode::kCorrupt ? Status::OK() : newest.status();
+  }
+  return CheckWritable(**newest, store->description());
+}
+
 uint64_t KnownRows(const Manifest& manifest) {
   uint64_t rows = 0;
   for (const Fragment& fragment : manifest.fragments()) {

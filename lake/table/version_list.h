@@ -48,6 +48,11 @@ Result<std::shared_ptr<const Manifest>> ReadManifestCached(const Context& contex
                                                            storage::ObjectStore* store,
                                                            uint64_t version, ManifestNaming naming);
 
+/// CheckWritable of the newest version of the line that `store` is rooted at: whether tags,
+/// branches and other files that stand beside versions may be changed. OK where the line has no
+/// version, or its newest cannot be decoded.
+Status CheckNewestWritable(const Context& context, storage::ObjectStore* store);
+
 /// What each of the listed versions is, oldest first. One that was removed since is left out.
 Result<std::vector<VersionInfo>> ReadVersions(const Context& context, storage::ObjectStore* store,
                                               const VersionList& list);

@@ -1,14 +1,17 @@
 // Writes the first inputs of the fuzz targets: lake_make_corpus FOLDER
 //
-// FOLDER/<target>/ gets the fixtures of tests/fixtures/files/, taken apart into what each target is
-// fed with. The corpus in this folder was made so; inputs that once crashed a target are added by
-// hand.
+// FOLDER/<target>/ gets the fixtures of tests/fixtures/, taken apart into what each target is fed
+// with. Runs in the root of the source tree. The corpus in this folder was made so; inputs that
+// once crashed a target are added by hand.
 
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <arrow/api.h>
@@ -18,9 +21,16 @@
 #include "lake/format/container.h"
 #include "lake/format/file_reader.h"
 #include "lake/format/jsonb.h"
+#include "lake/format/schema_internal.h"
 #include "lake/format/testing/decoder_inputs.h"
 #include "lake/format/testing/fixtures.h"
 #include "lake/format/testing/v20_inputs.h"
+#include "lake/table/deletion_vector.h"
+#include "lake/table/manifest_internal.h"
+#include "lake/table/row_id_sequence.h"
+#include "lake/table/testing/fake_table_internal.h"
+#include "lake/table/testing/table_inputs_internal.h"
+#include "lake/table/transaction_internal.h"
 
 namespace lake::format {
 namespace {
@@ -55,11 +65,17 @@ void AddPage(const CorpusWriter& corpus, const std::string& name, const std::str
   if (number == types.size()) return;
   std::string buffers;
   for (const ByteRange& buffer : page.buffers) buffers += file.substr(buffer.offset, buffer.length);
-  const char* const target = page.layout.has_mini_block() || page.layout.has_blob()
-                                 ? "mini_block_fuzzer"
-                             : page.layout.has_full_zip() ? "full_zip_fuzzer"
-                                                          : "constant_page_fuzzer";
+  const char* const target = page.layout.has_blob()         ? "blob_page_fuzzer"
+                             : page.layout.has_mini_block() ? "mini_block_fuzzer"
+                             : page.layout.has_full_zip()   ? "full_zip_fuzzer"
+                                                            : "constant_page_fuzzer";
   corpus.Add(target, name, EncodePageInput(number, nesting, page, buffers));
+  if (page.layout.has_blob() && nesting == 0) {
+    // The same in a list, which is refused.
+    PageMetadata in_list = page;
+    in_list.layout.mutable_blob()->add_layers(pb::ALL_VALID_LIST);
+    corpus.Add(target, name + "-list", EncodePageInput(number, 2, in_list, buffers));
+  }
   if (page.layout.has_constant() || page.layout.has_blob()) return;
   if (const auto* values = ValuesOf(page.layout); values->has_fsst()) {
     std::string input;
@@ -163,12 +179,22 @@ void AddV20Fixture(const CorpusWriter& corpus, const Fixture& fixture,
   }
 }
 
+// What takes a whole file needs only some of them.
+void AddFile(const CorpusWriter& corpus, const Fixture& fixture, size_t number) {
+  if (fixture.bytes.size() > kMaxInput / 2) return;
+  if (number % 3 == 0) corpus.Add("inspect_fuzzer", fixture.name, fixture.bytes);
+  if (number % 5 == 0) corpus.Add("page_copy_fuzzer", fixture.name, fixture.bytes);
+}
+
 void AddFixture(const CorpusWriter& corpus, const Fixture& fixture) {
   const std::string& bytes = fixture.bytes;
   corpus.Add("container_fuzzer", fixture.name, bytes);
   const auto opened = OpenBytes(bytes);
   if (!opened.ok()) return;
   const auto& reader = *opened;
+  pb::Schema schema;
+  SchemaToMessage(reader->schema(), &schema);
+  corpus.Add("schema_fuzzer", fixture.name, schema.SerializeAsString());
   const std::string_view file = bytes;
   const FileFooter footer =
       FileFooter::DecodeFrom(file.substr(file.size() - kFooterSize), file.size(), "").ValueOrDie();
@@ -198,8 +224,13 @@ void AddFixture(const CorpusWriter& corpus, const Fixture& fixture) {
 }  // namespace
 }  // namespace lake::format
 
+namespace {
+
+using lake::format::CorpusWriter;
+namespace fs = std::filesystem;
+
 // Values of all kinds, as upstream stored them.
-void AddJson(const lake::format::CorpusWriter& corpus) {
+void AddJson(const CorpusWriter& corpus) {
   int number = 0;
   for (const char* text :
        {"[1,-129,1.5,null,true,false,\"a\\n\"]", "{\"b\":{\"c\":[]},\"a\":0}", "7"}) {
@@ -210,13 +241,146 @@ void AddJson(const lake::format::CorpusWriter& corpus) {
   }
 }
 
+std::string FileBytes(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What upstream's tables hold beside their data.
+void AddTable(const CorpusWriter& corpus, const fs::path& folder) {
+  const std::string name = folder.parent_path().filename();
+  std::string keys;
+  // The last transaction, and the last one that made an index.
+  std::string transaction;
+  std::string index;
+  int number = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    const std::string key = fs::relative(entry.path(), folder);
+    const std::string bytes = FileBytes(entry.path());
+    keys += key + "\n";
+    if (key.ends_with(".txn")) {
+      const std::string mine = std::exchange(transaction, bytes);
+      for (const std::string& other : {mine, index}) {
+        if (other.empty() || other.size() > UINT16_MAX) continue;
+        corpus.Add("transaction_fuzzer", fmt::format("{}-{}", name, number++),
+                   lake::table::EncodeTransactionInput(other, bytes));
+      }
+      const auto message = lake::table::ParseTransaction(bytes);
+      if (message && message->has_create_index()) index = bytes;
+    } else if (key.ends_with(".manifest")) {
+      const auto manifest = lake::table::ManifestFile::Decode(bytes, key);
+      if (!manifest.ok() || !(*manifest)->index_section().ok()) continue;
+      corpus.Add("table_key_fuzzer", fmt::format("{}-{}", name, number++), bytes);
+      if (const auto& section = *(*manifest)->index_section()) {
+        corpus.Add("index_section_fuzzer", fmt::format("{}-{}", name, number++), *section);
+      }
+    }
+  }
+  corpus.Add("table_key_fuzzer", name, keys);
+}
+
+// Versions over the files that a dataset input finds, each with something else to it.
+void AddDatasets(const CorpusWriter& corpus) {
+  namespace table = lake::table;
+  const table::FakeSurroundings surroundings;
+  const lake::Context& context = surroundings.context();
+  const auto& files = table::DatasetInputFiles();
+  const std::string first =
+      table::BuildManifest(table::MakeCreate(context, table::SmallSchema()), nullptr, "", 1)
+          .ValueOrDie();
+  table::pb::Manifest message = table::ManifestFile::Decode(first, "").ValueOrDie()->message();
+  message.set_version(2);
+  message.set_max_fragment_id(1);
+  uint64_t id = 0;
+  for (const char* key : {"a.lance", "b.lance"}) {
+    table::pb::DataFragment* fragment = message.add_fragments();
+    fragment->set_id(id++);
+    fragment->set_physical_rows(10);
+    table::pb::DataFile* file = fragment->add_files();
+    file->set_path(key);
+    file->set_file_major_version(2);
+    file->set_file_minor_version(2);
+    file->set_file_size_bytes(files.at(std::string("data/") + key).size());
+    for (int32_t field : {0, 1}) {
+      file->add_fields(field);
+      file->add_column_indices(field);
+    }
+  }
+  auto add = [&](const char* name, const std::optional<std::string>& section = {}) {
+    corpus.Add("dataset_fuzzer", name, table::EncodeManifest(message, section, "").ValueOrDie());
+  };
+  add("plain");
+  table::pb::IndexSection section;
+  table::pb::IndexMetadata* index = section.add_indices();
+  index->set_name("i");
+  index->mutable_uuid()->set_uuid(std::string(16, 'u'));
+  index->add_fields(0);
+  index->set_fragment_bitmap(
+      table::DeletionVector::FromSortedRows(std::vector<uint32_t>{0, 1}).ToBitmap());
+  add("index", section.SerializeAsString());
+  for (const bool is_bitmap : {true, false}) {
+    auto* deleted = message.mutable_fragments(is_bitmap ? 0 : 1)->mutable_deletion_file();
+    deleted->set_file_type(is_bitmap ? table::pb::DeletionFile::BITMAP
+                                     : table::pb::DeletionFile::ARROW_ARRAY);
+    deleted->set_read_version(1);
+    deleted->set_id(is_bitmap ? 5 : 6);
+    deleted->set_num_deleted_rows(2);
+  }
+  message.set_reader_feature_flags(1);
+  message.set_writer_feature_flags(1);
+  add("deletions");
+  message.set_reader_feature_flags(3);
+  message.set_writer_feature_flags(3);
+  message.set_next_row_id(20);
+  for (table::pb::DataFragment& fragment : *message.mutable_fragments()) {
+    table::RowIdSequence ids;
+    ids.Append(fragment.id() * 10, 10);
+    fragment.set_inline_row_ids(ids.Encode());
+  }
+  add("row-ids");
+  (*message.mutable_config())["a"] = "b";
+  table::pb::Manifest::BasePath* base = message.add_base_paths();
+  base->set_id(3);
+  base->set_path("/elsewhere");
+  base->set_is_dataset_root(true);
+  message.mutable_fragments(1)->mutable_files(0)->set_base_id(3);
+  add("bases", section.SerializeAsString());
+}
+
+void AddSmallTexts(const CorpusWriter& corpus) {
+  corpus.Add("folder_identity_fuzzer", "small",
+             "{\"format_version\":1,\"deployment_id\":\"01890a5d-ac96-774b-bcce-b302099a8057\","
+             "\"stage_uri\":\"file:///lake/managed-objects\",\"more\":[1]}");
+  const std::string row =
+      "7\n01890a5d-ac96-774b-bcce-b302099a8057\nmain\nt\n{}\n{}\n{}\n0\ntables/main/t/"
+      "x.lance\n3\n{}\n"
+      "{}\n1\n2\n3\n4\n5\ndropped";
+  const char* const uuid = "01890a5d-ac96-774b-bcce-b302099a8058";
+  corpus.Add("metastore_row_fuzzer", "live",
+             fmt::format(fmt::runtime(row), "table", "lance", "live", uuid, "{\"a\":\"b\"}"));
+  corpus.Add("metastore_row_fuzzer", "creating",
+             fmt::format(fmt::runtime(row), "view", "other", "creating", "", "{}"));
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   if (argc != 2) {
     fmt::print(stderr, "usage: lake_make_corpus FOLDER\n");
     return 2;
   }
   const lake::format::CorpusWriter corpus(argv[1]);
-  for (const auto& fixture : lake::format::Fixtures()) lake::format::AddFixture(corpus, fixture);
+  size_t number = 0;
+  for (const auto& fixture : lake::format::Fixtures()) {
+    lake::format::AddFixture(corpus, fixture);
+    lake::format::AddFile(corpus, fixture, number++);
+  }
   AddJson(corpus);
+  for (const auto& table : fs::directory_iterator("tests/fixtures/tables")) {
+    AddTable(corpus, table.path() / "dataset");
+  }
+  AddDatasets(corpus);
+  AddSmallTexts(corpus);
   return 0;
 }

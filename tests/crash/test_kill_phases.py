@@ -1,54 +1,15 @@
-"""The real program, killed in every named phase of an operation, then checked against a model outside it.
-
-A test build stops at the place that LAKE_TEST_KILL_AT names, by SIGKILL (lake/base/crash_point.h). The release build
-has no such places; there the suite fails at once, rather than testing nothing.
-"""
+"""The real program, killed in every named phase of an operation, then checked against a model outside it."""
 
 import json
-import os
-import random
-import signal
-import subprocess
-import uuid
 
 import lance
 import pytest
 
-KILLS_PER_PHASE = int(os.environ.get("LAKE_TEST_KILLS", "20"))
+from killing import (APPEND_PHASES, CREATE_PHASES, KILLS_PER_PHASE, killed, location, seeded,  # noqa: F401
+                     uuid7, values)
 
-COMMIT_PHASES = ["data_written", "references_written", "transaction_written", "manifest_staged", "manifest_visible",
-                 "manifest_synced"]
-APPEND_PHASES = ["operation_recorded", *COMMIT_PHASES, "hint_published", "outcome_recorded"]
-CREATE_PHASES = ["row_creating", "operation_recorded", *COMMIT_PHASES, "row_live", "outcome_recorded"]
 DROP_PHASES = ["before_drop", "row_dropped"]
 UPLOAD_PHASES = ["upload_written", "upload_visible", "upload_synced"]
-
-
-def uuid7(source):
-    value = source.getrandbits(128) & ~(0xF << 76) | (7 << 76)
-    return str(uuid.UUID(int=value & ~(0x3 << 62) | (0x2 << 62)))
-
-
-@pytest.fixture
-def seeded():
-    seed = int(os.environ.get("LAKE_TEST_SEED", random.SystemRandom().getrandbits(32)))
-    print(f"seed {seed}: LAKE_TEST_SEED={seed} repeats it")
-    return random.Random(seed)
-
-
-def killed(lake, phase, *arguments):
-    """Runs a command that dies in `phase`."""
-    result = subprocess.run(lake.command(*arguments), env={**os.environ, "LAKE_TEST_KILL_AT": phase},
-                            capture_output=True, text=True, timeout=120, check=False)
-    assert result.returncode == -signal.SIGKILL, f"{phase} was not passed: {result.returncode} {result.stderr}"
-
-
-def location(lake, table):
-    return json.loads(lake.run("table", "describe", table, "--json").stdout)["location"]
-
-
-def values(lake, table):
-    return sorted(row["x"] for row in json.loads(lake.sql(f"SELECT x FROM {table}").stdout))
 
 
 def check_everything(lake):
@@ -59,7 +20,7 @@ def check_everything(lake):
 
 
 @pytest.mark.parametrize("phase", APPEND_PHASES)
-def test_a_killed_append_replays_to_exactly_one_copy(lake, seeded, phase):
+def test_a_killed_append_replays_to_exactly_one_copy(lake, seeded, phase):  # noqa: F811
     lake.sql("CREATE TABLE main.t (x BIGINT)")
     expected = []
     for _ in range(KILLS_PER_PHASE):
@@ -92,7 +53,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("phase", APPEND_PHASES)
 @pytest.mark.parametrize("change", ["update", "delete", "merge"])
-def test_a_killed_change_replays_to_exactly_one_outcome(lake, seeded, change, phase):
+def test_a_killed_change_replays_to_exactly_one_outcome(lake, seeded, change, phase):  # noqa: F811
     statement, apply = CHANGES[change]
     lake.sql("CREATE TABLE main.t (x BIGINT)")
     lake.sql("INSERT INTO main.t SELECT * FROM range(100)")
@@ -116,7 +77,7 @@ def test_a_killed_change_replays_to_exactly_one_outcome(lake, seeded, change, ph
 
 
 @pytest.mark.parametrize("phase", CREATE_PHASES)
-def test_a_killed_create_leaves_a_whole_table_or_none(lake, seeded, phase):
+def test_a_killed_create_leaves_a_whole_table_or_none(lake, seeded, phase):  # noqa: F811
     lake.sql("SELECT 1")
     for i in range(KILLS_PER_PHASE):
         value = seeded.randrange(1 << 40)
@@ -134,7 +95,7 @@ def test_a_killed_create_leaves_a_whole_table_or_none(lake, seeded, phase):
 
 
 @pytest.mark.parametrize("phase", DROP_PHASES)
-def test_a_killed_drop_happened_or_did_not(lake, seeded, phase):
+def test_a_killed_drop_happened_or_did_not(lake, seeded, phase):  # noqa: F811
     lake.sql("SELECT 1")
     for i in range(KILLS_PER_PHASE):
         value = seeded.randrange(1 << 40)
@@ -148,7 +109,7 @@ def test_a_killed_drop_happened_or_did_not(lake, seeded, phase):
 
 
 @pytest.mark.parametrize("phase", UPLOAD_PHASES)
-def test_a_killed_import_goes_on_where_it_was(lake, seeded, tmp_path, phase):
+def test_a_killed_import_goes_on_where_it_was(lake, seeded, tmp_path, phase):  # noqa: F811
     root = tmp_path / "in"
     root.mkdir()
     lake.sql("CREATE TABLE main.files (path VARCHAR, size BIGINT, modified TIMESTAMP, content FILE)")

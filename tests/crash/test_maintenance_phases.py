@@ -1,6 +1,5 @@
-"""Compaction, clean-up, restore, clones and branches, killed in every named phase: the table is whole and the work goes on.
-
-As in test_kill_phases.py, a test build stops at the place that LAKE_TEST_KILL_AT names.
+"""Compaction, clean-up, restore, clones, tags, branches and names, killed in every named phase: the table is whole and the
+work goes on.
 """
 
 import json
@@ -8,24 +7,14 @@ import json
 import lance
 import pytest
 
-from test_kill_phases import KILLS_PER_PHASE, killed, location, values
+from killing import KILLS_PER_PHASE, NOW, check, findings, killed, location, values
 
 COMMIT_PHASES = ["transaction_written", "manifest_staged", "manifest_visible", "manifest_synced", "hint_published"]
-NOW = ("--older-than", "0", "--superseded-for", "0", "--replay-retention", "0", "--quiet")
 
 
 def fill(lake, start):
     for x in range(start, start + 3):
         lake.sql(f"INSERT INTO main.t VALUES ({x})")
-
-
-def check(lake, expected):
-    assert values(lake, "main.t") == sorted(expected)
-    report = json.loads(lake.run("table", "verify", "main.t", "--data", "--json", "--quiet").stdout)
-    assert report["errors"] == 0 and report["warnings"] == 0, report
-    dataset = lance.dataset(location(lake, "main.t"))
-    dataset.validate()
-    assert sorted(dataset.to_table()["x"].to_pylist()) == sorted(expected)
 
 
 @pytest.mark.parametrize("phase", ["compaction_written", "data_written", "fragments_reserved", *COMMIT_PHASES])
@@ -83,7 +72,7 @@ def test_a_killed_restore_happened_or_not(lake, phase):
 def test_a_killed_clone_is_there_whole_or_not_at_all(lake, phase, copy):
     lake.sql("CREATE TABLE main.t (x BIGINT)")
     fill(lake, 0)
-    for i in range(max(1, KILLS_PER_PHASE // 4)):
+    for i in range((KILLS_PER_PHASE + 1) // 2 if phase == "clone_pinned" else max(1, KILLS_PER_PHASE // 4)):
         killed(lake, phase, "table", "clone", "main.t", f"main.c{i}", "--quiet", *copy)
         tables = lake.run("table", "list").stdout.split()
         if f"main.c{i}" in tables:
@@ -102,3 +91,70 @@ def test_a_killed_branch_can_be_made_again(lake, phase):
         lake.run("table", "branch", "delete", "main.t", f"b{i}")
     assert lake.run("table", "branch", "list", "main.t").stdout == ""
     check(lake, [0, 1, 2])
+
+
+def test_a_killed_copy_leaves_files_that_nobody_owns(lake):
+    lake.sql("CREATE TABLE main.t (x BIGINT)")
+    fill(lake, 0)
+    for i in range(KILLS_PER_PHASE):
+        killed(lake, f"file_copied:{i % 3 + 1}", "table", "clone", "main.t", f"main.c{i}", "--quiet", "--copy")
+    assert lake.run("table", "list").stdout.split() == ["main.t"]
+    check(lake, [0, 1, 2])
+    # The pins of copies that never came to be are lifted.
+    assert lake.run("table", "tag", "list", "main.t").stdout != ""
+    lake.run("table", "cleanup", "main.t", *NOW, "--delete-unverified")
+    lake.run("table", "clone", "main.t", "main.c0x", "--quiet", "--copy")
+    assert values(lake, "main.c0x") == [0, 1, 2]
+
+
+def tags(lake):
+    return {tag["name"]: tag["version"] for tag in json.loads(lake.run("table", "tag", "list", "main.t", "--json").stdout)}
+
+
+def test_a_killed_tag_stands_whole_or_not_at_all(lake):
+    lake.sql("CREATE TABLE main.t (x BIGINT)")
+    fill(lake, 0)
+    for i in range(KILLS_PER_PHASE):
+        killed(lake, "reference_written", "table", "tag", "create", "main.t", f"t{i}", "--version", "2")
+        assert tags(lake)[f"t{i}"] == 2
+        killed(lake, "reference_written", "table", "tag", "move", "main.t", f"t{i}", "--version", "3")
+        assert tags(lake)[f"t{i}"] == 3
+        killed(lake, "reference_removed", "table", "tag", "delete", "main.t", f"t{i}")
+        assert tags(lake) == {}
+    check(lake, [0, 1, 2])
+
+
+def test_a_branch_that_dies_half_deleted_is_deleted_again(lake):
+    lake.sql("CREATE TABLE main.t (x BIGINT)")
+    fill(lake, 0)
+    for i in range(KILLS_PER_PHASE):
+        killed(lake, "reference_written", "table", "branch", "create", "main.t", f"b{i}")
+        killed(lake, "branch_file_removed", "table", "branch", "delete", "main.t", f"b{i}")
+        check(lake, [0, 1, 2])
+        lake.run("table", "branch", "create" if i % 2 else "delete", "main.t", f"b{i}", exit_code=None)
+    lake.run("table", "cleanup", "main.t", *NOW, "--delete-unverified")
+    assert all("tree/" not in name for name in findings(lake) if not name.startswith("branch "))
+    check(lake, [0, 1, 2])
+
+
+@pytest.mark.parametrize("phase", ["before_rename", "row_renamed"])
+def test_a_killed_rename_happened_or_did_not(lake, phase):
+    lake.sql("CREATE TABLE main.t AS SELECT 7::BIGINT AS x")
+    old, new = "main.t", "main.u"
+    for _ in range(KILLS_PER_PHASE):
+        killed(lake, phase, "table", "rename", old, new)
+        if phase == "before_rename":
+            assert lake.run("table", "list").stdout.split() == [old]
+            lake.run("table", "rename", old, new)
+        assert lake.run("table", "list").stdout.split() == [new]
+        old, new = new, old
+    assert values(lake, old) == [7]
+
+
+def test_a_killed_undrop_happened(lake):
+    lake.sql("CREATE TABLE main.t AS SELECT 7::BIGINT AS x")
+    for _ in range(KILLS_PER_PHASE):
+        lake.run("table", "drop", "main.t")
+        killed(lake, "row_undropped", "table", "undrop", "main.t")
+        assert lake.run("table", "list").stdout.split() == ["main.t"]
+    assert values(lake, "main.t") == [7]

@@ -400,6 +400,14 @@ void DecodeFsstInput(std::string_view bytes) {
 void DecodeJsonbInput(std::string_view bytes) {
   // A copy of its own, so that a read behind its end is seen.
   const std::vector<char> copy(bytes.begin(), bytes.end());
+  // The same bytes as a text that someone stores.
+  std::string stored;
+  std::string shown;
+  if (const Status encoded = AppendJsonb({copy.data(), copy.size()}, &stored); !encoded.ok()) {
+    CheckError(encoded);
+  } else if (!AppendJsonText(stored, &shown).ok()) {
+    Fail("JSONB of our own is not read");
+  }
   std::string text;
   const Status decoded = AppendJsonText({copy.data(), copy.size()}, &text);
   if (!decoded.ok()) return CheckError(decoded);

@@ -25,7 +25,7 @@ void DecodePageInput(std::string_view bytes);
 void DecodeBlockInput(std::string_view bytes);
 /// u16 size of a symbol table, the table, codes.
 void DecodeFsstInput(std::string_view bytes);
-/// A JSONB value.
+/// A JSONB value, and the same bytes as a JSON text.
 void DecodeJsonbInput(std::string_view bytes);
 
 /// The logical types that a page input can have, by number; "packed", "packed fixed" and "blob" for

@@ -170,6 +170,8 @@ TEST_P(ObjectStoreConformance, BadKeysAreInvalid) {
     EXPECT_CODE(ErrorCode::kInvalidArgument, store_->Stage(context_, key, ""));
     EXPECT_CODE(ErrorCode::kInvalidArgument, store_->Delete(context_, key));
     const std::string keys[] = {key};
+    // A folder can be synced.
+    if (key == "a/") continue;
     EXPECT_CODE(ErrorCode::kInvalidArgument, store_->Sync(context_, keys, {}));
   }
 }
@@ -308,6 +310,15 @@ TEST_P(ObjectStoreConformance, DroppedStagedObjectLeavesNothing) {
     ASSERT_TRUE(store_->Stage(context_, "d/s", "bytes").ok());
   }
   EXPECT_TRUE(Keys().empty());
+}
+
+TEST_P(ObjectStoreConformance, AFolderIsSyncedWhateverIsLeftOfIt) {
+  MustPut("folder/x", "1");
+  MustPut("folder/y", "1");
+  ASSERT_TRUE(store_->Delete(context_, "folder/x").ok());
+  const std::string keys[] = {"folder/", "no/such/folder/"};
+  EXPECT_TRUE(store_->Sync(context_, keys, {}).ok());
+  EXPECT_TRUE(store_->Head(context_, "folder/y").ok());
 }
 
 TEST_P(ObjectStoreConformance, SyncTakesAllAtOnce) {

@@ -6,6 +6,7 @@
 
 #include <arrow/buffer.h>
 
+#include "lake/storage/key.h"
 #include "lake/storage/memory_store.h"
 
 namespace lake::storage {
@@ -75,12 +76,26 @@ Status LosesUnsyncedStore::Sync(const Context& context, std::span<const std::str
   MutexLock lock(&mutex_);
   // Bytes without a name are lost in any case, so there is nothing to note about `staged`.
   std::vector<std::shared_ptr<arrow::Buffer>> synced;
+  std::vector<std::string> objects;
+  std::vector<std::string> gone;
   for (const std::string& key : keys) {
+    if (!IsFolder(key)) {
+      objects.push_back(key);
+      continue;
+    }
+    for (const auto& [object, bytes] : durable_) {
+      const Status there = live_->Head(Context(), object).status();
+      const bool in_folder = SplitKey(object).folder == FolderName(key);
+      if (in_folder && !there.ok() && CodeOf(there) == ErrorCode::kNotFound) gone.push_back(object);
+    }
+  }
+  for (const std::string& key : objects) {
     ARROW_ASSIGN_OR_RAISE(auto bytes,
                           live_->GetAll(Context(), key, std::numeric_limits<uint64_t>::max()));
     synced.push_back(std::move(bytes));
   }
-  for (size_t i = 0; i < keys.size(); ++i) durable_[keys[i]] = std::move(synced[i]);
+  for (size_t i = 0; i < objects.size(); ++i) durable_[objects[i]] = std::move(synced[i]);
+  for (const std::string& key : gone) durable_.erase(key);
   return Status::OK();
 }
 

@@ -14,7 +14,8 @@ namespace lake::storage {
 ///
 /// Sync of a key makes the object and its name durable, as it is at that moment. Sync of a staged
 /// object covers its bytes only: published without a Sync of its key, it vanishes. A deletion is
-/// not durable: an object that was synced, then deleted or replaced, is back as it was synced.
+/// not durable before a Sync of its folder: an object that was synced, then deleted or replaced, is
+/// back as it was synced.
 class LosesUnsyncedStore : public ObjectStore {
  public:
   LosesUnsyncedStore();
