@@ -264,12 +264,12 @@ TEST_F(MaintenanceTest, ATableReadsNoFilesOfTablesThatItIsNoCloneOf) {
 
   // A program that writes into the table's folder names the files of another.
   clone.properties.erase(kCloneOfProperty);
-  auto table = (*lakehouse_)->OpenEntry(context_, clone).ValueOrDie();
+  auto table = (*lakehouse_)->OpenEntry(context_, clone, {}).ValueOrDie();
   const Status refused = ReadNumbers(context_, *table->dataset).status();
   EXPECT_EQ(CodeOf(refused), ErrorCode::kPermissionDenied);
   EXPECT_THAT(refused.message(), HasSubstr(Open()->entry.location));
   clone.properties[kCloneOfProperty] = Uuid::NewV7(context_).ToString();
-  table = (*lakehouse_)->OpenEntry(context_, clone).ValueOrDie();
+  table = (*lakehouse_)->OpenEntry(context_, clone, {}).ValueOrDie();
   EXPECT_EQ(CodeOf(ReadNumbers(context_, *table->dataset).status()), ErrorCode::kPermissionDenied);
 }
 

@@ -119,7 +119,7 @@ class AppendWrite : public TableWrite {
     table::Transaction transaction =
         table::NewTransaction(context, read_version, std::move(operation), sink_->TakeNewObjects());
     table::CommitOptions options = OptionsFor(context, *table_, replay_base_);
-    if (new_schema_ && replaces_what_was_read_) {
+    if (replacement_ && replaces_what_was_read_) {
       options.authority = [this, belongs = std::move(options.authority),
                            read_version](const table::Dataset* newest) -> Status {
         ARROW_RETURN_NOT_OK(belongs(newest));

@@ -114,7 +114,7 @@ TEST(ConstantEncoderTest, ATypeWithoutValuesIsOneNullableLayer) {
   EXPECT_TRUE(page->buffers.empty());
 }
 
-TEST(ConstantEncoderTest, NullsAroundATypeWithoutValuesHaveTheLevelBehindTheLeafs) {
+TEST(ConstantEncoderTest, NullsAroundATypeWithoutValuesHaveTheLevelBehindTheLeaves) {
   const ValueShape none{.width = 0};
   const auto page = Encode(none, WithStates({0, 2, 0}), true, kFileVersion21);
   ASSERT_TRUE(page);

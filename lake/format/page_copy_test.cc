@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include <arrow/record_batch.h>
 #include <gtest/gtest.h>
 
 #include "lake/format/file_reader.h"

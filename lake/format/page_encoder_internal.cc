@@ -330,10 +330,11 @@ Result<EncodedPage> PageEncoder::EncodePacked() const {
                           EncodePackedRows(shape_.packed, options_.fields, page_, levels_));
     return format::ToPage(std::move(rows));
   }
-  if (!FitsMiniBlocks(levels_)) {
+  if (!FitsMiniBlocks(levels_, options_.version)) {
     return Error(ErrorCode::kUnsupported,
-                 "a row of packed structs with more than {} null or empty lists is not written: {}",
-                 kMostChunkLevels, levels_.count);
+                 "a row of packed structs has too many null and empty lists to be written: {} "
+                 "levels",
+                 levels_.count);
   }
   const PageData& page = page_;
   const auto chunks = MakePackedChunks(page.values.as<uint8_t>(), shape_.packed);

@@ -146,7 +146,9 @@ void Alteration::RenameColumn(const duckdb::RenameColumnInfo& info) {
       if (field->name() == name) field = field->WithName(info.new_name);
     }
     ARROW_RETURN_NOT_OK(commit::CheckNewColumns(arrow::Schema(fields)));
-    return table::AlterColumns(context, input.dataset, {alteration}, input.check);
+    return table::AlterColumns(
+        context, input.dataset, {alteration},
+        {.check = input.check, .max_buffered_bytes = input.max_buffered_bytes});
   });
 }
 

@@ -104,7 +104,8 @@ TEST_F(BlobWriterTest, BytesAreTakenAsBlobs) {
   auto writer = AppendWriter::Open(context(), store_, BlobSchema()).ValueOrDie();
   const BlobTexts texts{BlobText(20), std::nullopt, "x"};
   auto rows = BlobRows(texts);
-  rows = rows->SetColumn(1, "b", BlobValues(texts)).ValueOrDie();
+  rows =
+      rows->SetColumn(1, arrow::field("b", arrow::large_binary()), BlobValues(texts)).ValueOrDie();
   // A part of a batch, too.
   ASSERT_TRUE(writer->Write(*rows).ok());
   ASSERT_TRUE(writer->Write(*rows->Slice(1)).ok());
@@ -201,7 +202,9 @@ TEST_F(BlobWriterTest, WrongValuesNameColumnAndRow) {
   for (const Case& test : cases) {
     SCOPED_TRACE(test.what);
     auto writer = AppendWriter::Open(context(), store_, BlobSchema()).ValueOrDie();
-    const auto rows = BlobRows({"a", "b"})->SetColumn(1, "b", test.blobs).ValueOrDie();
+    const auto rows = BlobRows({"a", "b"})
+                          ->SetColumn(1, arrow::field("b", test.blobs->type()), test.blobs)
+                          .ValueOrDie();
     const Status status = writer->Write(*rows);
     EXPECT_EQ(CodeOf(status), ErrorCode::kInvalidArgument) << status;
     EXPECT_THAT(ErrorText(status), HasSubstr(test.text));

@@ -35,10 +35,11 @@ Result<std::shared_ptr<const Manifest>> SourceManifest(
     const auto& fields = source.schema().fields;
     const bool blobs = std::any_of(fields.begin(), fields.end(), format::HoldsBlobs);
     auto* bases = message.mutable_base_paths();
-    bases->erase(
-        std::remove_if(bases->begin(), bases->end(),
-                       [&](const pb::BasePath& base) { return !blobs || base.is_dataset_root(); }),
-        bases->end());
+    bases->erase(std::remove_if(bases->begin(), bases->end(),
+                                [&](const pb::Manifest::BasePath& base) {
+                                  return !blobs || base.is_dataset_root();
+                                }),
+                 bases->end());
     for (pb::DataFragment& fragment : *message.mutable_fragments()) {
       for (pb::DataFile& data : *fragment.mutable_files()) data.clear_base_id();
       if (fragment.has_deletion_file()) fragment.mutable_deletion_file()->clear_base_id();

@@ -75,9 +75,8 @@ class ColumnFileWriter {
                           dataset_.source()->Deletions(context_, fragment));
     ARROW_ASSIGN_OR_RAISE(
         std::unique_ptr<format::FileWriter> writer,
-        format::FileWriter::Open(
-            context_, dataset_.store(), "data/" + name, file_schema_,
-            {.max_buffered_bytes = buffer_bytes_, .version = file_version_}));
+        format::FileWriter::Open(context_, dataset_.store(), "data/" + name, file_schema_,
+                                 {.max_buffered_bytes = buffer_bytes_, .version = file_version_}));
     // What is read and what is written.
     arrow::FieldVector fields = dataset_.arrow_schema()->fields();
     fields.insert(fields.end(), arrow_schema->fields().begin(), arrow_schema->fields().end());

@@ -164,7 +164,7 @@ Result<table::PreparedChange> Merge(const Context& context, const ChangeInput& i
 }
 Result<table::PreparedChange> AddColumn(const Context& context, const ChangeInput& input) {
   return table::AddComputedColumns(context, input.dataset, {{"more", cp::field_ref("x"), nullptr}},
-                                   input.check);
+                                   {.check = input.check});
 }
 Result<table::PreparedChange> DropColumn(const Context& context, const ChangeInput& input) {
   return table::DropColumns(context, input.dataset, {"more"});
@@ -173,16 +173,17 @@ Result<table::PreparedChange> RenameColumn(const Context& context, const ChangeI
   table::ColumnAlteration alteration;
   alteration.column = "more";
   alteration.new_name = "less";
-  return table::AlterColumns(context, input.dataset, {alteration}, input.check);
+  return table::AlterColumns(context, input.dataset, {alteration}, {.check = input.check});
 }
 Result<table::PreparedChange> RetypeColumn(const Context& context, const ChangeInput& input) {
   table::ColumnAlteration alteration;
   alteration.column = "more";
   alteration.new_type = arrow::int32();
-  return table::AlterColumns(context, input.dataset, {alteration}, input.check);
+  return table::AlterColumns(context, input.dataset, {alteration}, {.check = input.check});
 }
 Result<table::PreparedChange> ReplaceFiles(const Context& context, const ChangeInput& input) {
-  return table::ReplaceColumn(context, input.dataset, "x", cp::literal(int64_t{5}), input.check);
+  return table::ReplaceColumn(context, input.dataset, "x", cp::literal(int64_t{5}),
+                              {.check = input.check});
 }
 Result<table::PreparedChange> Configure(const Context& context, const ChangeInput& input) {
   table::UpdateConfigOperation update;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <arrow/array/array_base.h>
 #include <arrow/memory_pool.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lake/table/blobs.h"
+#include "lake/table/row_change.h"
 #include "lake/table/testing/table_fixture_internal.h"
 
 namespace lake::table {

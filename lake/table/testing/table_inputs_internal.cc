@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <arrow/buffer.h>
+#include <arrow/memory_pool.h>
 #include <arrow/record_batch.h>
 
 #include "lake/format/parse_message_internal.h"
