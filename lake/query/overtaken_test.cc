@@ -83,12 +83,12 @@ class OvertakenTest : public ::testing::Test {
 };
 
 TEST_F(OvertakenTest, TwoMergesThatInsertOneKeyInsertItOnce) {
-  Run("CREATE TABLE t (id BIGINT, by VARCHAR)");
+  Run("CREATE TABLE t (id BIGINT, who VARCHAR)");
   Run("INSERT INTO t VALUES (1, 'nobody')");
-  auto merge = [](const std::string& by) {
+  auto merge = [](const std::string& who) {
     return "MERGE INTO t USING (SELECT 7 AS id) n ON t.id = n.id WHEN NOT MATCHED THEN INSERT "
            "VALUES (n.id, '" +
-           by + "')";
+           who + "')";
   };
   const Status merged = RunOvertaken(merge("mine"), merge("theirs"));
   EXPECT_TRUE(merged.ok()) << merged;

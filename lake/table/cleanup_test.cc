@@ -285,7 +285,8 @@ TEST_F(CleanupTest, AVersionThatIsTaggedWhileOthersAreJudgedIsNotTouched) {
 
 TEST_F(CleanupTest, ACancelledCleanUpPutsBackWhatWasTaggedMeanwhile) {
   Overwrites(3);
-  const Context cancelled = context();
+  Context cancelled = context();
+  cancelled.cancel = CancelToken();
   auto meddling = std::make_shared<MeddlingStore>(store_, ManifestKey(1, ManifestNaming::kV2), [&] {
     ASSERT_TRUE(CreateTag(context(), store_, "late", {{}, 1}).ok());
     cancelled.cancel.Cancel();
@@ -362,6 +363,18 @@ TEST_F(CleanupTest, NoPowerLossBringsBackAVersionWithoutItsFiles) {
       break;
     }
   }
+}
+
+TEST_F(CleanupTest, RemovedVersionsStayAwayAfterAPowerLoss) {
+  auto losing = std::make_shared<storage::LosesUnsyncedStore>();
+  store_ = losing;
+  Create(10, 10);
+  Overwrites(3);
+  ASSERT_TRUE(store_->Sync(context(), Keys(), {}).ok());
+  EXPECT_EQ(Clean(Everything()).num_versions_removed(), 2u);
+  losing->Crash();
+  EXPECT_EQ(Versions(), std::vector<uint64_t>({3}));
+  EXPECT_EQ(ScanIds({}), Range(0, 10));
 }
 
 TEST_F(CleanupTest, NoFaultLosesAnythingThatIsKept) {
