@@ -72,7 +72,11 @@ Result<BlobPlaces> BlobPlaces::Of(const arrow::Array& array) {
 }
 
 int64_t BlobPlaces::length() const { return array_->length(); }
-bool BlobPlaces::IsNull(int64_t row) const { return array_->IsNull(row); }
+bool BlobPlaces::IsNull(int64_t row) const {
+  // Files of version 2.0 say so that a blob of version 1 is null.
+  const bool none = kinds_ == nullptr && sizes_->Value(row) == 0 && positions_->Value(row) != 0;
+  return none || array_->IsNull(row);
+}
 
 Result<BlobPlace> BlobPlaces::At(int64_t row) const {
   BlobPlace place;

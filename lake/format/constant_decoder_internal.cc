@@ -90,10 +90,12 @@ Result<ConstantDecoder::Levels> ConstantDecoder::FindLevels(ByteRange range, boo
 // Buffers, in order: the scalar unless the value stands in the layout or there is none; then
 // repetition and definition levels, unless every value is the same and valid, or simply null.
 Status ConstantDecoder::CheckLayout() {
-  if (task_.type.kind == LeafType::Kind::kPacked) {
-    return Error(ErrorCode::kUnsupported, "constant pages of packed structs are not read");
-  }
   const std::vector<ByteRange>& buffers = task_.page->buffers;
+  // Rows of nulls are all that upstream writes so.
+  if (task_.type.is_packed() && (layout_.has_inline_value() || buffers.size() % 2 == 1)) {
+    return Error(ErrorCode::kUnsupported,
+                 "constant pages of packed structs with a value are not read");
+  }
   size_t next = 0;
   if (layout_.has_inline_value()) {
     value_ = layout_.inline_value();
@@ -299,6 +301,10 @@ Status ConstantDecoder::AppendValues(const uint16_t* levels, uint64_t count,
       return Error(ErrorCode::kCorrupt, "constant page without a value has a row that is not null");
     }
     builder->AppendZeros(count);
+    for (LeafBuilder& part : builder->parts()) {
+      ARROW_RETURN_NOT_OK(part.AppendItemsValid(count));
+      ARROW_RETURN_NOT_OK(part.validity().AppendValid(count));
+    }
     return Status::OK();
   }
   if (task_.type.kind == LeafType::Kind::kFixed) {

@@ -107,11 +107,11 @@ Status PathFinder::AddLeaf(const Field& field, const std::string& path) {
   // JSON is read as text, but lies in the file as binary.
   if (field.logical_type == "json") {
     leaf.shape = ValueShapeOf(*arrow::large_binary());
-  } else if (field.is_packed()) {
-    ARROW_RETURN_NOT_OK(SetPacked(field, path, &leaf));
   } else if (field.is_blob_v2()) {
     leaf.shape = ValueShapeOf(*arrow::binary());
     leaf.shape.is_blob = true;
+  } else if (field.is_packed()) {
+    ARROW_RETURN_NOT_OK(SetPacked(field, path, &leaf));
   } else {
     leaf.shape = ValueShapeOf(*arrow_field->type());
   }

@@ -349,7 +349,7 @@ TEST_F(BlobsTest, CompactionAndCleanupLeaveWhatIsReachable) {
   ASSERT_TRUE(report.ok()) << report.status();
   // Two packed and a dedicated file went... with each of the two data files.
   EXPECT_EQ(report->removed.at(FileKind::kSidecar).files, 4u);
-  const DataFile& file = Open()->manifest().fragments()[0].files[0];
+  const DataFile file = Open()->manifest().fragments()[0].files[0];
   EXPECT_THAT(Keys(), ::testing::UnorderedElementsAre(
                           "data/" + file.path, BlobFileKey(file.path, 1), BlobFileKey(file.path, 2),
                           BlobFileKey(file.path, 3)));
@@ -398,8 +398,9 @@ TEST_F(BlobsTest, ShallowClonesReadTheSourcesBlobs) {
 // Numbers from disk: none of them makes us read elsewhere, or allocate what is not there.
 TEST_F(BlobsTest, PlacesThatCannotBeAreRefused) {
   CreateBlobs(Kinds());
-  const BlobFinder finder(Open()->bases(), nullptr);
-  const DataFile& file = Open()->manifest().fragments()[0].files[0];
+  const auto dataset = Open();
+  const BlobFinder finder(dataset->bases(), nullptr);
+  const DataFile file = Open()->manifest().fragments()[0].files[0];
   const auto find = [&](format::BlobPlace place) { return finder.Find(context(), file, place); };
   using format::BlobKind;
   EXPECT_EQ(CodeOf(find({BlobKind::kInline, 5, UINT64_MAX, 0, ""}).status()), ErrorCode::kCorrupt);
