@@ -29,7 +29,8 @@ from conftest import BUILD_DIR, LONG_FORMS
 RACE = BUILD_DIR / "bin/lake_interop_race"
 UPSTREAM = pathlib.Path(__file__).with_name("race_upstream.py")
 WRITERS_OF_EACH = 4
-ROUNDS = int(os.environ.get("LAKE_TEST_ROUNDS", "500" if LONG_FORMS else "100"))
+# For each of the two kinds of tables.
+ROUNDS = int(os.environ.get("LAKE_TEST_ROUNDS", "500" if LONG_FORMS else "60"))
 CHECKS_INDICES_EVERY = 10
 PRIMES = np.array([3, 7, 13, 31, 43, 59, 71, 97])
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("kind", pa.string()), ("vec", pa.list_(pa.float32(), 8))])
@@ -147,6 +148,10 @@ class Race:
         step = self.chance.choice(kinds + (["index"] if writer.kind == "upstream" else []))
         some = self.chance.sample(sorted(self.model), min(len(self.model), 3))
         ids = sorted({*some, *(i for i in hot if self.chance.random() < 0.4)})
+        # No row is deleted by one and merged by another: merged behind the deletion it would be added, and, as in any snapshot
+        # isolation, an update that was worked out in between need not see it.
+        if step in ("delete", "merge"):
+            ids = [i for i in ids if i % 2 == (step == "merge")] or [next(i for i in sorted(self.model) if i % 2 == (step == "merge"))]
         listed = ",".join(map(str, ids))
         if step == "append":
             source = self.new_rows(8)
@@ -166,7 +171,7 @@ class Race:
 
     def round(self):
         """True if an attempt of lake's lost."""
-        hot = self.chance.sample(sorted(self.model), 4)
+        hot = self.chance.sample(sorted(self.model), 6)
         changes = [self.choose(writer, hot) for writer in self.writers]
         for writer, change in zip(self.writers, changes):
             writer.send(change.step, *change.arguments)
