@@ -22,7 +22,7 @@ from random_tables import (CASES, Kind, choose_kinds, choose_rows, compare, fits
 from test_format_write import OLD_PYTHON
 
 OPS = BUILD_DIR / "bin/lake_interop_ops"
-TABLES = int(os.environ.get("LAKE_TEST_TABLES", "3000" if LONG_FORMS else "300"))
+TABLES = int(os.environ.get("LAKE_TEST_TABLES", "3000" if LONG_FORMS else "200"))
 SEED = int(os.environ.get("LAKE_TEST_SEED", random.SystemRandom().getrandbits(32)))
 # How an error of lake begins that says what it does not do.
 LAKE_REFUSES = ("unsupported",)
