@@ -123,7 +123,7 @@ Result<uint64_t> Tagged(const Context& context, Lakehouse* lakehouse, const std:
   for (const table::Tag& tag : tags) {
     if (tag.name == name) return tag.target.version;
   }
-  return 0;
+  return uint64_t{0};
 }
 
 Result<bool> HasBranch(const Context& context, Lakehouse* lakehouse) {

@@ -120,7 +120,7 @@ void UseDataset(const Context& context, const std::shared_ptr<Dataset>& dataset)
     ScanOptions options;
     options.limit = 500;
     options.prefetch = Prefetch::kNever;
-    if (with_ids) options.columns = {"_rowid", "_rowaddr"};
+    if (with_ids) options.columns = std::vector<std::string>{"_rowid", "_rowaddr"};
     const auto scanner = dataset->Scan(context, options);
     CheckError(scanner.status());
     for (size_t morsel = 0; scanner.ok() && morsel < std::min<size_t>(4, (*scanner)->num_morsels());
