@@ -172,9 +172,13 @@ Result<catalog::Entry> Maintenance::Clone(const Context& context, const OpenTabl
   if (!options.deep) pins.Keep();
   const catalog::Entry entry = keeper.entry();
   ARROW_RETURN_NOT_OK(PublishName(settling, core_.get(), entry, transaction->uuid));
-  ARROW_ASSIGN_OR_RAISE(catalog::Whereabouts where,
-                        core_->metastore().FindIncarnation(context, entry.incarnation));
-  return where.entry;
+  const auto where = core_->metastore().FindIncarnation(settling, entry.incarnation);
+  if (where.ok()) return where->entry;
+  // It stands whether or not its row can be read again.
+  catalog::Entry live = entry;
+  live.state = catalog::EntryState::kLive;
+  live.first_transaction = transaction->uuid;
+  return live;
 }
 
 }  // namespace lake::commit

@@ -87,7 +87,11 @@ class PrefixStore : public ObjectStore {
               std::span<StagedObject* const> staged) override {
     std::vector<std::string> inner_keys;
     inner_keys.reserve(keys.size());
-    for (const std::string& key : keys) inner_keys.push_back(prefix_ + key);
+    for (const std::string& key : keys) {
+      // With the prefix, no key at all would be its folder.
+      if (key.empty()) ARROW_RETURN_NOT_OK(CheckKey(key));
+      inner_keys.push_back(prefix_ + key);
+    }
     std::vector<StagedObject*> inner_staged(staged.begin(), staged.end());
     for (StagedObject*& object : inner_staged) {
       if (auto* ours = dynamic_cast<PrefixStagedObject*>(object)) object = ours->inner();

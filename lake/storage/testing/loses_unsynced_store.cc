@@ -6,6 +6,7 @@
 
 #include <arrow/buffer.h>
 
+#include "lake/base/testing/fake_clock.h"
 #include "lake/storage/key.h"
 #include "lake/storage/memory_store.h"
 
@@ -21,9 +22,12 @@ std::shared_ptr<ObjectStore> LosesUnsyncedStore::live() const {
 void LosesUnsyncedStore::Crash() {
   auto fresh = MakeMemoryStore();
   MutexLock lock(&mutex_);
-  for (const auto& [key, bytes] : durable_) {
+  for (const auto& [key, durable] : durable_) {
+    const FakeClock clock(durable.modified_nanos);
+    Context context;
+    context.clock = &clock;
     // A store in memory has no reason to fail for a key that it held before.
-    Status status = fresh->Put(Context(), key, std::string_view(*bytes), PutCondition::kNone);
+    Status status = fresh->Put(context, key, std::string_view(*durable.bytes), PutCondition::kNone);
     if (!status.ok()) status.Abort();
   }
   live_ = std::move(fresh);
@@ -75,7 +79,7 @@ Status LosesUnsyncedStore::Sync(const Context& context, std::span<const std::str
                                 std::span<StagedObject* const> staged) {
   MutexLock lock(&mutex_);
   // Bytes without a name are lost in any case, so there is nothing to note about `staged`.
-  std::vector<std::shared_ptr<arrow::Buffer>> synced;
+  std::vector<Durable> synced;
   std::vector<std::string> objects;
   std::vector<std::string> gone;
   for (const std::string& key : keys) {
@@ -83,7 +87,7 @@ Status LosesUnsyncedStore::Sync(const Context& context, std::span<const std::str
       objects.push_back(key);
       continue;
     }
-    for (const auto& [object, bytes] : durable_) {
+    for (const auto& [object, durable] : durable_) {
       const Status there = live_->Head(Context(), object).status();
       const bool in_folder = SplitKey(object).folder == FolderName(key);
       if (in_folder && !there.ok() && CodeOf(there) == ErrorCode::kNotFound) gone.push_back(object);
@@ -92,7 +96,8 @@ Status LosesUnsyncedStore::Sync(const Context& context, std::span<const std::str
   for (const std::string& key : objects) {
     ARROW_ASSIGN_OR_RAISE(auto bytes,
                           live_->GetAll(Context(), key, std::numeric_limits<uint64_t>::max()));
-    synced.push_back(std::move(bytes));
+    ARROW_ASSIGN_OR_RAISE(const ObjectInfo info, live_->Head(Context(), key));
+    synced.push_back({std::move(bytes), info.modified_nanos});
   }
   for (size_t i = 0; i < objects.size(); ++i) durable_[objects[i]] = std::move(synced[i]);
   for (const std::string& key : gone) durable_.erase(key);

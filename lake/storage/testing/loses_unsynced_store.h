@@ -50,7 +50,11 @@ class LosesUnsyncedStore : public ObjectStore {
   mutable Mutex mutex_;
   /// What programs see. A crash replaces it, so that earlier writers go into the void.
   std::shared_ptr<ObjectStore> live_ LAKE_GUARDED_BY(mutex_);
-  std::map<std::string, std::shared_ptr<arrow::Buffer>> durable_ LAKE_GUARDED_BY(mutex_);
+  struct Durable {
+    std::shared_ptr<arrow::Buffer> bytes;
+    int64_t modified_nanos = 0;
+  };
+  std::map<std::string, Durable> durable_ LAKE_GUARDED_BY(mutex_);
 };
 
 }  // namespace lake::storage
