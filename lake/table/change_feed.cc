@@ -215,11 +215,9 @@ Result<std::shared_ptr<arrow::RecordBatch>> ChangeFeedImpl::Read(const Context& 
       arrays.emplace_back(),
       arrow::MakeArrayFromScalar(arrow::StringScalar(std::string(ChangeKindName(piece.kind))), rows,
                                  context.pool()));
-  ARROW_ASSIGN_OR_RAISE(uint64_t physical_rows, dataset.source()->PhysicalRows(context, *fragment));
   for (RowMetaColumn column : {RowMetaColumn::kRowId, RowMetaColumn::kLastUpdatedAt}) {
-    ARROW_ASSIGN_OR_RAISE(arrays.emplace_back(),
-                          ReadRowMetaColumn(context, dataset.manifest(), *fragment, physical_rows,
-                                            column, piece.rows));
+    ARROW_ASSIGN_OR_RAISE(arrays.emplace_back(), ReadRowMetaColumn(context, dataset.source().get(),
+                                                                   *fragment, column, piece.rows));
   }
   return arrow::RecordBatch::Make(schema_, rows, std::move(arrays));
 }

@@ -15,6 +15,7 @@
 #include "lake/table/deletion_file.h"
 #include "lake/table/manifest_internal.h"
 #include "lake/table/row_bytes.h"
+#include "lake/table/row_ids_of_fragment.h"
 #include "lake/table/table_cache.h"
 
 namespace lake::table {
@@ -22,6 +23,8 @@ namespace lake::table {
 namespace {
 
 constexpr size_t kMaxOpenFiles = 256;
+// Row ids that are kept decoded: mostly those of the few fragments that are being scanned.
+constexpr size_t kMostRowIdBytes = 16 << 20;
 
 /// The columns of one file by field id. Parents, which older writers list without a column, and
 /// dead fields are left out.
@@ -98,7 +101,8 @@ FragmentSource::FragmentSource(std::shared_ptr<BaseStores> bases,
                                std::shared_ptr<const Manifest> manifest)
     : bases_(std::move(bases)),
       manifest_(std::move(manifest)),
-      deletions_(manifest_->fragments().size()) {}
+      deletions_(manifest_->fragments().size()),
+      row_ids_(kMostRowIdBytes) {}
 
 std::shared_ptr<FragmentSource::OpenFile> FragmentSource::Slot(const std::string& key) {
   MutexLock lock(&files_mutex_);
@@ -197,6 +201,16 @@ Result<std::shared_ptr<const DeletionVector>> FragmentSource::LoadDeletions(
                         ReadDeletionFileAt(context, place.store.get(), place.key,
                                            *fragment.deletion_file, physical_rows));
   return std::make_shared<const DeletionVector>(std::move(vector));
+}
+
+Result<std::shared_ptr<const FragmentRowIds>> FragmentSource::RowIds(const Context& context,
+                                                                     const Fragment& fragment) {
+  std::shared_ptr<const FragmentRowIds> ids = row_ids_.Find(fragment.id);
+  if (ids != nullptr) return ids;
+  ARROW_ASSIGN_OR_RAISE(const uint64_t physical_rows, PhysicalRows(context, fragment));
+  ARROW_ASSIGN_OR_RAISE(ids, FragmentRowIds::Of(fragment, physical_rows));
+  row_ids_.Put(fragment.id, ids, ids->MemoryUse());
+  return ids;
 }
 
 Result<std::unique_ptr<FetchedFragment>> FragmentSource::Fetch(

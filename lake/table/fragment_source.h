@@ -13,6 +13,7 @@
 #include "lake/base/context.h"
 #include "lake/base/mutex.h"
 #include "lake/format/file_reader.h"
+#include "lake/format/lru_cache.h"
 #include "lake/format/row_selection.h"
 #include "lake/format/schema.h"
 #include "lake/storage/object_store.h"
@@ -21,6 +22,8 @@
 #include "lake/table/manifest.h"
 
 namespace lake::table {
+
+struct FragmentRowIds;
 
 /// What to read from one file of a fragment, and where its columns go in the output.
 struct FileColumnsRequest {
@@ -78,6 +81,11 @@ class FragmentSource {
   Result<std::shared_ptr<const DeletionVector>> Deletions(const Context& context,
                                                           const Fragment& fragment);
 
+  /// The stable row ids and versions of a fragment's rows; those of the fragments that were asked
+  /// for last are kept. As FragmentRowIds::Of.
+  Result<std::shared_ptr<const FragmentRowIds>> RowIds(const Context& context,
+                                                       const Fragment& fragment);
+
   /// Rows `rows` (physical, deleted or not) of top-level fields of the manifest's schema. A column
   /// that no file of the fragment holds is null. With no fields the batch has only a row count.
   Result<std::shared_ptr<arrow::RecordBatch>> Read(const Context& context, const Fragment& fragment,
@@ -114,6 +122,8 @@ class FragmentSource {
   const std::shared_ptr<const Manifest> manifest_;
   /// One per fragment, in the manifest's order.
   std::vector<LoadedDeletions> deletions_;
+  /// By fragment id.
+  format::LruCache<uint64_t, const FragmentRowIds> row_ids_;
 
   Mutex files_mutex_;
   std::unordered_map<std::string, CachedFile> files_ LAKE_GUARDED_BY(files_mutex_);

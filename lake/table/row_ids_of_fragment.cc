@@ -6,6 +6,8 @@
 #include <arrow/array/builder_primitive.h>
 #include <arrow/type.h>
 
+#include "lake/table/fragment_source.h"
+
 namespace lake::table {
 
 namespace {
@@ -62,6 +64,13 @@ Result<std::shared_ptr<const FragmentRowIds>> FragmentRowIds::Of(const Fragment&
   return decoded;
 }
 
+size_t FragmentRowIds::MemoryUse() const {
+  // A run and where it starts.
+  constexpr size_t kRunBytes = 24;
+  return sizeof(*this) +
+         kRunBytes * (ids.runs().size() + created_at.runs().size() + last_updated_at.runs().size());
+}
+
 std::optional<RowMetaColumn> FindRowMetaColumn(std::string_view name) {
   if (name == kRowIdColumn) return RowMetaColumn::kRowId;
   if (name == kRowAddressColumn) return RowMetaColumn::kRowAddress;
@@ -92,15 +101,18 @@ Status CheckRowMetaColumn(const Manifest& manifest, RowMetaColumn column) {
                "versions of rows are kept only in tables with stable row ids");
 }
 
-Result<std::shared_ptr<arrow::Array>> ReadRowMetaColumn(
-    const Context& context, const Manifest& manifest, const Fragment& fragment,
-    uint64_t physical_rows, RowMetaColumn column, const format::RowSelection& rows) {
+Result<std::shared_ptr<arrow::Array>> ReadRowMetaColumn(const Context& context,
+                                                        FragmentSource* source,
+                                                        const Fragment& fragment,
+                                                        RowMetaColumn column,
+                                                        const format::RowSelection& rows) {
+  const Manifest& manifest = source->manifest();
   ARROW_RETURN_NOT_OK(CheckRowMetaColumn(manifest, column));
   if (!manifest.has_stable_row_ids() || column == RowMetaColumn::kRowAddress) {
     return Addresses(context, fragment.id, rows);
   }
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<const FragmentRowIds> ids,
-                        FragmentRowIds::Of(fragment, physical_rows));
+                        source->RowIds(context, fragment));
   arrow::UInt64Builder builder(context.pool());
   ARROW_RETURN_NOT_OK(builder.Reserve(static_cast<int64_t>(rows.num_rows())));
   auto add_version = [&](uint64_t version, uint64_t count) {

@@ -15,6 +15,8 @@ class Field;
 
 namespace lake::table {
 
+class FragmentSource;
+
 /// The stable row ids and versions of one fragment's rows. Immutable, thread-safe.
 struct FragmentRowIds {
   /// Decodes what `fragment`, which has `physical_rows` rows, carries. kUnsupported if it holds no
@@ -26,6 +28,9 @@ struct FragmentRowIds {
   /// As long as `ids`: rows whose version is not told were there in version 1.
   RowVersionSequence created_at;
   RowVersionSequence last_updated_at;
+
+  /// Bytes that it takes, about.
+  size_t MemoryUse() const;
 };
 
 /// The columns that a scan can add to a table's own.
@@ -50,10 +55,12 @@ std::shared_ptr<arrow::Field> RowMetaField(RowMetaColumn column);
 /// them.
 Status CheckRowMetaColumn(const Manifest& manifest, RowMetaColumn column);
 
-/// Its values (uint64, no nulls) for `rows` of a fragment of `manifest`. Errors of
-/// CheckRowMetaColumn.
-Result<std::shared_ptr<arrow::Array>> ReadRowMetaColumn(
-    const Context& context, const Manifest& manifest, const Fragment& fragment,
-    uint64_t physical_rows, RowMetaColumn column, const format::RowSelection& rows);
+/// Its values (uint64, no nulls) for `rows` of a fragment of the source's version. Errors of
+/// CheckRowMetaColumn and FragmentSource::RowIds.
+Result<std::shared_ptr<arrow::Array>> ReadRowMetaColumn(const Context& context,
+                                                        FragmentSource* source,
+                                                        const Fragment& fragment,
+                                                        RowMetaColumn column,
+                                                        const format::RowSelection& rows);
 
 }  // namespace lake::table

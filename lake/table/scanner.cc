@@ -441,10 +441,8 @@ Result<std::shared_ptr<arrow::BooleanArray>> ScannerImpl::EvaluateFilter(
   cp::ExecContext exec(context.pool(), nullptr);
   std::vector<arrow::Datum> values(batch.columns().begin(), batch.columns().end());
   for (const RowMetaColumn meta : filter_metas_) {
-    ARROW_ASSIGN_OR_RAISE(const uint64_t physical_rows, source_->PhysicalRows(context, fragment));
-    ARROW_ASSIGN_OR_RAISE(
-        values.emplace_back(),
-        ReadRowMetaColumn(context, source_->manifest(), fragment, physical_rows, meta, rows));
+    ARROW_ASSIGN_OR_RAISE(values.emplace_back(),
+                          ReadRowMetaColumn(context, source_.get(), fragment, meta, rows));
   }
   ARROW_ASSIGN_OR_RAISE(arrow::Datum result,
                         cp::ExecuteScalarExpression(
@@ -478,10 +476,8 @@ Result<std::shared_ptr<arrow::RecordBatch>> ScannerImpl::Output(
     } else if (output.in_rest >= 0) {
       arrays.push_back(rest_batch->column(output.in_rest));
     } else {
-      ARROW_ASSIGN_OR_RAISE(uint64_t physical_rows, source_->PhysicalRows(context, fragment));
       ARROW_ASSIGN_OR_RAISE(arrays.emplace_back(),
-                            ReadRowMetaColumn(context, source_->manifest(), fragment, physical_rows,
-                                              output.meta, rows));
+                            ReadRowMetaColumn(context, source_.get(), fragment, output.meta, rows));
     }
   }
   std::shared_ptr<arrow::Schema> schema = schema_;

@@ -94,9 +94,8 @@ struct TakenColumns {
 /// The columns for rows of one fragment.
 Result<arrow::ArrayVector> ReadGroup(const Context& context, FragmentSource* source,
                                      const TakenColumns& taken, std::span<const RowAddress> group) {
-  const Manifest& manifest = source->manifest();
   const uint64_t id = group[0] >> 32;
-  const Fragment* fragment = FindFragment(manifest, id);
+  const Fragment* fragment = FindFragment(source->manifest(), id);
   if (fragment == nullptr) {
     return Error(ErrorCode::kNotFound, "row address names no fragment of the version: fragment {}",
                  id);
@@ -110,10 +109,8 @@ Result<arrow::ArrayVector> ReadGroup(const Context& context, FragmentSource* sou
       arrays.push_back(batch->column(static_cast<int>(*column.field)));
       continue;
     }
-    ARROW_ASSIGN_OR_RAISE(const uint64_t physical_rows, source->PhysicalRows(context, *fragment));
-    ARROW_ASSIGN_OR_RAISE(
-        arrays.emplace_back(),
-        ReadRowMetaColumn(context, manifest, *fragment, physical_rows, column.meta, rows));
+    ARROW_ASSIGN_OR_RAISE(arrays.emplace_back(),
+                          ReadRowMetaColumn(context, source, *fragment, column.meta, rows));
   }
   return arrays;
 }

@@ -1,6 +1,7 @@
 // Rows of many bytes under a small memory budget: what is read at once follows their size.
 
-#include <algorithm>
+#include <cstring>
+#include <random>
 #include <string>
 
 #include <arrow/array/builder_binary.h>
@@ -42,10 +43,13 @@ class WideRowsTest : public TableFixture {
     const auto schema = format::SchemaFromArrow(*WideSchema()).ValueOrDie();
     auto writer = AppendWriter::Open(context(), store_, schema, {.max_rows_per_file = kRows / 4})
                       .ValueOrDie();
-    FakeRandom random(7);
+    std::mt19937_64 random(7);
     std::string value(kValueBytes, '\0');
     for (int64_t id = 0; id < kRows; ++id) {
-      random.Fill({reinterpret_cast<uint8_t*>(value.data()), value.size()});
+      for (size_t i = 0; i < value.size(); i += sizeof(uint64_t)) {
+        const uint64_t bits = random();
+        std::memcpy(value.data() + i, &bits, sizeof(bits));
+      }
       arrow::Int64Builder ids;
       arrow::Int32Builder tags;
       arrow::BinaryBuilder images;
