@@ -132,7 +132,12 @@ class RunChunks final : public ChunkSource {
   int num_buffers() const override { return 2; }
   size_t BytesHint() const override { return 0; }
   size_t ChunkLength(size_t start) const override {
-    return std::min(kMaxChunkValues, values_.size() - start);
+    size_t length = std::min(kMaxChunkValues, values_.size() - start);
+    // Runs pay for the page as a whole, but a chunk may have next to none.
+    while (length > kFewValues && MostRuns(start, length) * (sizeof(T) + 1) > kMostRunBytes) {
+      length = std::bit_floor(length - 1);
+    }
+    return length;
   }
   Status AppendChunk(size_t start, size_t count, ChunkBuffers* out) override {
     lengths_.Truncate(0);
@@ -149,6 +154,17 @@ class RunChunks final : public ChunkSource {
   }
 
  private:
+  // What leaves room for levels in a chunk of version 2.1.
+  static constexpr size_t kMostRunBytes = 12'000;
+  static constexpr size_t kFewValues = 1024;
+
+  size_t MostRuns(size_t start, size_t count) const {
+    const std::span<const T> values = values_.subspan(start, count);
+    size_t runs = 1 + count / UINT8_MAX;
+    for (size_t i = 1; i < count; ++i) runs += static_cast<size_t>(values[i] != values[i - 1]);
+    return runs;
+  }
+
   const std::span<const T> values_;
   ByteBuffer lengths_;
 };
