@@ -98,7 +98,7 @@ TEST(ReadingFloorTest, OfFixtures) {
   EXPECT_EQ(floor_of("packed_var-2.2"), (LanceRelease{3, 0}));
   EXPECT_EQ(floor_of("json_col-2.1"), (LanceRelease{1, 0}));
   // Lists whose items are all null.
-  EXPECT_EQ(floor_of("fsl_small-2.1"), (LanceRelease{12, 0}));
+  EXPECT_EQ(floor_of("fsl_wide-2.2"), (LanceRelease{12, 0}));
   EXPECT_EQ(floor_of("all_null_types-2.0"), (LanceRelease{0, 16}));
 }
 

@@ -151,7 +151,7 @@ def old_columns(table):
     return table.select([name for name in table.column_names if name not in FIRST_LACKS])
 
 
-# No such types then, or a zone with a colon.
+# No such types then.
 FIRST_LACKS = {"string_view", "binary_view"}
 
 
@@ -173,8 +173,10 @@ def test_the_first_upstream_reads_a_table_that_lake_made(tmp_path):
     assert cells > 100
 
 
-# Reads these wrongly where most lists are null or empty, also as later versions of upstream write them.
-FIRST_MISREADS = {}
+# It misreads these where most lists are null or empty, just as when later versions of upstream wrote them; most of them it cannot
+# read when it wrote them itself.
+FIRST_MISREADS = {"sparse": ["list_binary", "list_fsl", "list_wide_fsl", "list_fsb300", "list_list", "list_list_list", "list_struct",
+                             "list_struct_list", "struct_list", "struct_struct_list"]}
 
 READ_TABLE = """
 import sys, lance, pyarrow as pa
@@ -235,7 +237,7 @@ def test_sql_and_upkeep_of_a_table_of_2_1(lake):
     dataset = is_pure(path)
     assert sorted(dataset.to_table()["id"].to_pylist()) == lake_ids(lake) == [*range(40), 100, 200]
     verify(lake)
-    lake.run("table", "clone", "main.t", "main.deep", "--deep", "--quiet")
+    lake.run("table", "clone", "main.t", "main.deep", "--copy")
     lake.sql("INSERT INTO main.deep (id) VALUES (7)")
     is_pure(location(lake, "main.deep"))
     lake.sql("CREATE OR REPLACE TABLE main.t AS SELECT 1 AS id")
