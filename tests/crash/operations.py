@@ -23,10 +23,10 @@ def state_of(path):
     """What upstream sees: columns with type, nullability and comment, rows by order of their texts, the table's comment."""
     dataset = lance.dataset(path)
     return {
-        "columns": {field.name: (str(field.type), field.nullable, (field.metadata or {}).get(b"comment"))
+        "columns": {field.name: (str(field.type), field.nullable, (field.metadata or {}).get(b"lake.comment"))
                     for field in dataset.schema},
         "rows": sorted(dataset.to_table().to_pylist(), key=str),
-        "comment": dataset.metadata.get("comment"),
+        "comment": dataset.metadata.get("lake.comment"),
         "version": dataset.version,
     }
 
