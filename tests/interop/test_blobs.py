@@ -154,6 +154,15 @@ def test_several_columns_and_blobs_in_structs(tables):
     assert described(tables.upstream("ours")) == described(tables.upstream("theirs"))
 
 
+def test_pages_of_nulls_alone(tables):
+    table = rows([None] * 30)
+    tables.write("create", "ours", table)
+    lance.write_dataset(table, str(tables.folder / "theirs"), data_storage_version="2.2")
+    for name in ("ours", "theirs"):
+        assert upstream_blobs(tables.upstream(name)) == [None] * 30
+        assert tables.blobs(name, [3, 0, 29]) == [None] * 3
+
+
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 def test_lake_reads_many_blobs_and_ranges_of_upstreams(tables, version):
     blobs = some_blobs(4, count=300)
