@@ -38,3 +38,20 @@ def blob_table(rows):
 def vector_table(rows):
     vectors = np.random.default_rng(7).standard_normal(rows * DIMENSION, dtype=np.float32)
     return pa.table({"vec": pa.FixedSizeListArray.from_arrays(pa.array(vectors), DIMENSION)})
+
+
+def changing_table(rows):
+    """id, k (0 to 99), v, s (1,000 strings): what updates, deletes and merges change."""
+    rng = np.random.default_rng(3)
+    return pa.table({
+        "id": np.arange(rows, dtype=np.int64),
+        "k": rng.integers(0, 100, rows),
+        "v": rng.random(rows),
+        "s": pa.array([f"value-{i:03d}" for i in range(1000)]).take(pa.array(np.arange(rows) % 1000)),
+    })
+
+
+def changes_of(table):
+    """One row of a hundred of changing_table(), scattered, with v = 0."""
+    rows = np.sort(np.random.default_rng(4).choice(table.num_rows, max(table.num_rows // 100, 1), replace=False))
+    return table.take(pa.array(rows)).set_column(2, "v", pa.array(np.zeros(len(rows))))

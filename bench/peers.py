@@ -103,6 +103,23 @@ class Pylance(Peer):
             dataset.read_blob_ranges("blob", [(row, row * 65_537 % ((1 << 20) - length), length)], selector="indices")
         return len(rows)
 
+    def update(self, table, column, where):
+        return lance.dataset(self.path(table)).update({column: f"{column} + 1"}, where=where)["num_rows_updated"]
+
+    def delete(self, table, where):
+        dataset = lance.dataset(self.path(table))
+        dataset.delete(where)
+        return 0
+
+    def merge(self, table, source, key):
+        merge = lance.dataset(self.path(table)).merge_insert(key).when_matched_update_all().when_not_matched_insert_all()
+        done = merge.execute(self.sources[source])
+        return done["num_updated_rows"] + done["num_inserted_rows"]
+
+    def compact(self, table):
+        lance.dataset(self.path(table)).optimize.compact_files(num_threads=int(sys.argv[3]))
+        return 0
+
     def drop(self, table):
         shutil.rmtree(self.path(table))
         return 0

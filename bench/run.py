@@ -27,7 +27,7 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from data import blob_table, main_table, vector_table
+from data import blob_table, changes_of, changing_table, main_table, vector_table
 from works import FRESH, TAKE, WORKS
 
 THREADS = 2
@@ -115,6 +115,12 @@ class Bench:
         self.number = 0
         self.report, self.sizes = {}, {}
 
+    def save(self, name, table):
+        path = self.folder / f"{name}.arrow"
+        with pa.ipc.new_file(path, table.schema) as file:
+            file.write_table(table, max_chunksize=1 << 16)
+        return path
+
     def prepare(self):
         """Loads the data into each system and makes the tables that works read."""
         lake, pylance, parquet = self.lake, self.peers["pylance"], self.peers["parquet"]
@@ -122,9 +128,7 @@ class Bench:
                   "blobs": blob_table(max(self.arguments.rows // 25_000, 2))}
         self.rows = {name: table.num_rows for name, table in tables.items()}
         for name, table in tables.items():
-            path = self.folder / f"{name}.arrow"
-            with pa.ipc.new_file(path, table.schema) as file:
-                file.write_table(table, max_chunksize=1 << 16)
+            path = self.save(name, table)
             for system in (lake, pylance, parquet) if name == "t" else (lake, pylance):
                 system.do("load", name, path)
             lake.do("write", f"bench.{name}", name)
@@ -132,6 +136,12 @@ class Bench:
             path.unlink()
             self.sizes[name] = {"arrow": table.nbytes, "lake": tree_size(lake.table_folder(f"bench.{name}")),
                                 "pylance": tree_size(self.folder / f"{name}.lance")}
+        changing = changing_table(max(self.arguments.rows // 5, 1))
+        for name, table in {"m": changing, "changes": changes_of(changing)}.items():
+            path = self.save(name, table)
+            for system in (lake, pylance):
+                system.do("load", name, path)
+            path.unlink()
         parquet.do("write", "t", "t")
         parquet.do("view", "t")
         self.sizes["t"]["parquet"] = (self.folder / "t.parquet").stat().st_size
@@ -140,23 +150,26 @@ class Bench:
         lake.do("sql", "CREATE TABLE bench.a AS SELECT * FROM bench.t LIMIT 1")
         pylance.do("many", "a", "t", 0)
 
-    def step(self, system, step, rows):
+    def step(self, system, step, rows, setup):
         """One repetition of a step; what it made is removed."""
-        fresh = None
-        if FRESH in step:
+        steps, fresh = [*setup, step], None
+        if any(FRESH in each for each in steps):
             self.number += 1
             fresh = system.fresh(self.number)
-        many = str(self.folder / "many.lance")
-        filled = []
-        for part in step:
-            part = fresh if part == FRESH else many if part == "<many>" else part
-            if part == TAKE:
-                part = ",".join(map(str, rows)) if system is self.lake else rows
-            filled.append(part)
-        answer = system.do(*filled)
+        for each in steps:
+            answer = system.do(*(self.argument(system, part, fresh, rows) for part in each))
         if fresh:
             system.drop(fresh)
         return answer
+
+    def argument(self, system, part, fresh, rows):
+        if part == FRESH:
+            return fresh
+        if part == "<many>":
+            return str(self.folder / "many.lance")
+        if part == TAKE:
+            return ",".join(map(str, rows)) if system is self.lake else rows
+        return part
 
     def reference(self, name, step, last):
         """What lake's own process measures to hold a work against."""
@@ -172,9 +185,9 @@ class Bench:
         # The first round only warms up.
         for repetition in range(self.arguments.repetitions * work.times + 1):
             rows = [int(i) for i in self.rng.integers(0, self.rows[work.of], work.takes)]
-            answers = {"lake": self.step(self.lake, work.lake, rows)}
+            answers = {"lake": self.step(self.lake, work.lake, rows, work.setup)}
             for name, step in work.peers.items():
-                answers[name] = (self.step(self.peers[name], step, rows) if name in self.peers
+                answers[name] = (self.step(self.peers[name], step, rows, work.setup) if name in self.peers
                                  else self.reference(name, step, answers["lake"]))
             counts = {name: answer["rows"] for name, answer in answers.items() if name in ("lake", "pylance", "parquet")}
             if work.lake[0] != "count" and len(set(counts.values()) - {0}) > 1:
@@ -273,9 +286,6 @@ def main():
             bench.prepare()
             print(f"{'work':<52} {'lake':>12}   {'ratio of medians (above 1: lake is faster)':<44} others")
             for work in works:
-                if work.lake is None:
-                    print(f"{work.name:<52} {'not yet':>12}")
-                    continue
                 kept, wrong = bench.measure(work)
                 problems += wrong
                 print_times(work.name, kept["times"], work.against, work.aim)
@@ -304,7 +314,7 @@ def markdown(report):
     for work in WORKS:
         kept = report["works"].get(work.name)
         if kept is None:
-            lines.append(f"| {work.name} | {'not yet' if work.lake is None else 'not run'} | | | {work.aim:.2f} | |")
+            lines.append(f"| {work.name} | not run | | | {work.aim:.2f} | |")
             continue
         medians = {system: statistics.median(values) * 1e3 for system, values in kept["times"].items()}
         ours, against = medians.pop("lake"), medians.pop(work.against)

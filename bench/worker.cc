@@ -39,13 +39,6 @@ Status OnThreads(int count, Task task) {
   return Status::OK();
 }
 
-/// "column<number" as an expression.
-cp::Expression ParseFilter(const std::string& text) {
-  const std::vector<std::string> sides = Split(text, '<');
-  return cp::less(cp::field_ref(sides.at(0)),
-                  cp::literal(static_cast<int64_t>(std::stoll(sides.at(1)))));
-}
-
 /// Reads and drops all batches, each on the thread that decoded it.
 Result<Answer> Drain(const Context& context, table::Scanner* scanner) {
   std::atomic<int64_t> rows{0};
@@ -58,6 +51,14 @@ Result<Answer> Drain(const Context& context, table::Scanner* scanner) {
 }
 
 }  // namespace
+
+cp::Expression ParseFilter(const std::string& text) {
+  const size_t at = text.find_first_of("<=");
+  const cp::Expression column = cp::field_ref(text.substr(0, at));
+  const cp::Expression number =
+      cp::literal(static_cast<int64_t>(std::stoll(text.substr(at + 1))));
+  return text.at(at) == '<' ? cp::less(column, number) : cp::equal(column, number);
+}
 
 std::vector<std::string> Split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -99,6 +100,13 @@ Result<Answer> Worker::Run(const std::vector<std::string>& fields) {
   if (operation == "appends" && fields.size() == 5) {
     return Appends(fields[1], fields[2], std::stoi(fields[3]), std::stoi(fields[4]));
   }
+  if (operation == "many" && fields.size() == 4) {
+    return Many(fields[1], fields[2], std::stoi(fields[3]));
+  }
+  if (operation == "update" && fields.size() == 4) return Update(fields[1], fields[2], fields[3]);
+  if (operation == "delete" && fields.size() == 3) return Delete(fields[1], fields[2]);
+  if (operation == "merge" && fields.size() == 4) return Merge(fields[1], fields[2], fields[3]);
+  if (operation == "compact" && fields.size() == 2) return Compact(fields[1]);
   if (operation == "pread" && fields.size() == 2) return Pread(fields[1]);
   if (operation == "sync" && fields.size() == 3) return Sync(fields[1], std::stoi(fields[2]));
   if (operation == "import" && fields.size() == 2) return Import(fields[1]);

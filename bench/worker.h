@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <arrow/compute/expression.h>
 #include <arrow/type_fwd.h>
 
 #include "lake/commit/lakehouse.h"
@@ -28,13 +29,18 @@ struct Answer {
 ///   sql     TEXT                     runs it and reads all rows
 ///   open    TABLE                    opens the dataset anew
 ///   scan    TABLE COLUMNS FILTER     reads and drops all batches; "*" for all columns, "" for no
-///                                    filter, else "column<number"
+///                                    filter, else "column<number" or "column=number"
 ///   count   TABLE FILTER
 ///   take    TABLE COLUMNS INDEX,...  by position in the table
 ///   blobs   TABLE                    all blobs of its column "blob", whole
 ///   blob_ranges TABLE INDEX,... N    N bytes of each such blob, one call for each
 ///   append  TABLE SOURCE             the first row of what was loaded
 ///   appends TABLE SOURCE THREADS N   N such appends by each of THREADS threads
+///   many    TABLE SOURCE N           creates the table with N + 1 fragments of one row
+///   update  TABLE COLUMN FILTER      adds 1 to the column
+///   delete  TABLE FILTER
+///   merge   TABLE SOURCE KEY         changes rows with the key of one that was loaded, adds the rest
+///   compact TABLE
 ///   pread   TABLE                    the bytes of its data files, into buffers that are used again
 ///   sync    FOLDER COUNT             makes COUNT small files durable in one round
 ///   import  PATH                     uploads a file into the stage
@@ -66,6 +72,15 @@ class Worker {
   Result<Answer> Append(const std::string& table, const std::string& source);
   Result<Answer> Appends(const std::string& table, const std::string& source, int threads,
                          int count);
+  Result<Answer> Many(const std::string& table, const std::string& source, int count);
+  /// Changes the newest version of `table` by what `make` works out.
+  Result<Answer> Change(const std::string& table, const commit::ChangeMaker& make);
+  Result<Answer> Update(const std::string& table, const std::string& column,
+                        const std::string& filter);
+  Result<Answer> Delete(const std::string& table, const std::string& filter);
+  Result<Answer> Merge(const std::string& table, const std::string& source,
+                       const std::string& key);
+  Result<Answer> Compact(const std::string& table);
   Result<Answer> Pread(const std::string& table);
   Result<Answer> Sync(const std::string& folder, int count);
   Result<Answer> Import(const std::string& path);
@@ -79,6 +94,9 @@ class Worker {
   std::map<std::string, std::shared_ptr<arrow::Table>> sources_;
   std::map<std::string, std::shared_ptr<table::Dataset>> datasets_;
 };
+
+/// "column<number" or "column=number" as an expression.
+arrow::compute::Expression ParseFilter(const std::string& text);
 
 std::vector<std::string> Split(const std::string& text, char separator);
 

@@ -1,7 +1,8 @@
 """What is measured: each work with what every system is told to do, and the aim that the ratio is held against.
 
 A step is a list: a verb and its arguments, as bench/worker.h and bench/peers.py know them. TAKE stands for row numbers,
-drawn anew for each repetition; FRESH for the name of a table that does not exist yet.
+drawn anew for each repetition; FRESH for the name of a table that is made for this repetition, by the step or by the
+steps of `setup`, which are not timed, and dropped after it.
 """
 
 import dataclasses
@@ -17,12 +18,14 @@ class Work:
     name: str
     # How many times the rate of `against` is wanted.
     aim: float
-    lake: list | None = None
+    lake: list
     peers: dict = dataclasses.field(default_factory=dict)
     against: str = "pylance"
     # Rows that a repetition takes, and of which table.
     takes: int = 0
     of: str = "t"
+    # What lake and pylance are told before each repetition.
+    setup: list = dataclasses.field(default_factory=list)
     # Repetitions are at least this many times the ones asked for: what is short is measured more often.
     times: int = 1
     # Time in syncs is left out of lake's time: pylance never syncs.
@@ -40,8 +43,9 @@ def take(count, columns, aim, name):
                 times=4)
 
 
-def not_yet(name, aim):
-    return Work(name, aim)
+def change(name, setup, step, **kwargs):
+    """The same for both, on a table made anew."""
+    return Work(name, 1 / 0.7, step, {"pylance": step}, setup=setup, without_syncs=True, **kwargs)
 
 
 WORKS = [
@@ -70,11 +74,11 @@ WORKS = [
     Work("8 threads x 25 appends", 1 / 0.7, ["appends", "bench.a", "t", "8", "25"], {"pylance": ["appends", "a", "t", 8, 25]}),
     Work("open with 200 versions and fragments", 2, ["open", "<many>"], {"pylance": ["open", "many"]}, times=8),
     Work("scan of 200 fragments of one row", 2, ["scan", "<many>", "*", ""], {"pylance": ["scan", "many", "*", ""]}, times=2),
-    not_yet("update 1 % of 1 M rows", 1 / 0.7),
-    not_yet("delete 1 % of 1 M rows", 1 / 0.7),
-    not_yet("merge-insert 1 % of 1 M rows", 1 / 0.7),
-    not_yet("compact 201 one-row fragments", 1 / 0.7),
-    not_yet("compact 1 M rows after deleting 20 %", 1 / 0.7),
+    change("update 1 % of 1 M rows", [["write", FRESH, "m"]], ["update", FRESH, "v", "k=7"]),
+    change("delete 1 % of 1 M rows", [["write", FRESH, "m"]], ["delete", FRESH, "k=8"]),
+    change("merge-insert 1 % of 1 M rows", [["write", FRESH, "m"]], ["merge", FRESH, "changes", "id"]),
+    change("compact 201 one-row fragments", [["many", FRESH, "m", 200]], ["compact", FRESH]),
+    change("compact 1 M rows after deleting 20 %", [["write", FRESH, "m"], ["delete", FRESH, "k<20"]], ["compact", FRESH]),
     Work("blob v2: write 200 x 1 MiB", 1, ["write", FRESH, "blobs"], {"pylance": ["write", FRESH, "blobs"]}),
     Work("blob v2: range of 64 KiB, 20 calls", 5, ["blob_ranges", "bench.blobs", TAKE, 65536],
          {"pylance": ["blob_ranges", "blobs", TAKE, 65536]}, takes=20, of="blobs", times=4),
