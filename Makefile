@@ -7,7 +7,7 @@ BUILD = cmake --build build/$(1) --parallel $(JOBS)
 CTEST = ctest --test-dir build/$(1) --output-on-failure --parallel $(JOBS)
 
 # Modules whose tests also run under the address and undefined-behaviour sanitizers in `make test`.
-ASAN_MODULES = base storage format table objects
+ASAN_MODULES = base storage format
 empty :=
 list = $(subst $(empty) $(empty),;,$(1))
 

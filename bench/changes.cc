@@ -4,11 +4,12 @@
 #include <arrow/record_batch.h>
 #include <arrow/table.h>
 
-#include "bench/worker.h"
 #include "lake/commit/maintenance.h"
 #include "lake/table/delete_rows.h"
 #include "lake/table/merge_insert.h"
 #include "lake/table/update_rows.h"
+
+#include "bench/worker.h"
 
 namespace lake::bench {
 
@@ -18,9 +19,9 @@ Result<Answer> Worker::Many(const std::string& table, const std::string& source,
   const std::vector<std::string> name = Split(table, '.');
   arrow::TableBatchReader batches(*sources_.at(source));
   ARROW_ASSIGN_OR_RAISE(auto batch, batches.Next());
-  ARROW_ASSIGN_OR_RAISE(auto write,
-                        lakehouse_->Create(context_, principal_, {name.at(0), name.at(1)},
-                                           *batch->schema(), {}, {}));
+  ARROW_ASSIGN_OR_RAISE(
+      auto write,
+      lakehouse_->Create(context_, principal_, {name.at(0), name.at(1)}, *batch->schema(), {}, {}));
   ARROW_RETURN_NOT_OK(write->Write(*batch->Slice(0, 1)));
   ARROW_RETURN_NOT_OK(write->Commit(context_).status());
   for (int i = 0; i < count; ++i) ARROW_RETURN_NOT_OK(Append(table, source).status());

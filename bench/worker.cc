@@ -55,8 +55,7 @@ Result<Answer> Drain(const Context& context, table::Scanner* scanner) {
 cp::Expression ParseFilter(const std::string& text) {
   const size_t at = text.find_first_of("<=");
   const cp::Expression column = cp::field_ref(text.substr(0, at));
-  const cp::Expression number =
-      cp::literal(static_cast<int64_t>(std::stoll(text.substr(at + 1))));
+  const cp::Expression number = cp::literal(static_cast<int64_t>(std::stoll(text.substr(at + 1))));
   return text.at(at) == '<' ? cp::less(column, number) : cp::equal(column, number);
 }
 

@@ -39,11 +39,10 @@ struct Answer {
 ///   many    TABLE SOURCE N           creates the table with N + 1 fragments of one row
 ///   update  TABLE COLUMN FILTER      adds 1 to the column
 ///   delete  TABLE FILTER
-///   merge   TABLE SOURCE KEY         changes rows with the key of one that was loaded, adds the rest
-///   compact TABLE
-///   pread   TABLE                    the bytes of its data files, into buffers that are used again
-///   sync    FOLDER COUNT             makes COUNT small files durable in one round
-///   import  PATH                     uploads a file into the stage
+///   merge   TABLE SOURCE KEY         changes rows with the key of one that was loaded, adds the
+///   rest compact TABLE pread   TABLE                    the bytes of its data files, into buffers
+///   that are used again sync    FOLDER COUNT             makes COUNT small files durable in one
+///   round import  PATH                     uploads a file into the stage
 class Worker {
  public:
   static Result<std::unique_ptr<Worker>> Open(const std::string& data_dir, int threads);
@@ -78,8 +77,7 @@ class Worker {
   Result<Answer> Update(const std::string& table, const std::string& column,
                         const std::string& filter);
   Result<Answer> Delete(const std::string& table, const std::string& filter);
-  Result<Answer> Merge(const std::string& table, const std::string& source,
-                       const std::string& key);
+  Result<Answer> Merge(const std::string& table, const std::string& source, const std::string& key);
   Result<Answer> Compact(const std::string& table);
   Result<Answer> Pread(const std::string& table);
   Result<Answer> Sync(const std::string& folder, int count);

@@ -1,12 +1,12 @@
-# lake_module(<name> [USES module...] [LINKS private library...] [PROTOS file...])
+# lake_module(<name> [USES module...] [LINKS private library...] [PROTOS file...] [PRECOMPILED set])
 #
 # One folder, one static library lake::<name>, one test program lake_<name>_test.
 #   *.cc           the library
 #   *_test.cc      the test program, registered with ctest as <name>
 #   testing/*.cc   lake::<name>_testing: fakes and wrappers that other modules' tests may link
-# Files are found by name, so a test file cannot be forgotten.
+# Files are found by name, so a test file cannot be forgotten. PRECOMPILED <set>: of headers, another than the usual one.
 function(lake_module name)
-  cmake_parse_arguments(ARG "" "" "USES;LINKS;PROTOS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILED" "USES;LINKS;PROTOS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc)
   file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
   file(GLOB fuzzers CONFIGURE_DEPENDS *_fuzzer.cc)
@@ -23,6 +23,10 @@ function(lake_module name)
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
   list(TRANSFORM ARG_USES PREPEND lake:: OUTPUT_VARIABLE uses)
   target_link_libraries(${target} PUBLIC lake::arrow ${uses} PRIVATE fmt::fmt ${ARG_LINKS})
+  if(NOT ARG_PRECOMPILED)
+    set(ARG_PRECOMPILED lake_precompiled)
+  endif()
+  lake_use_precompiled(${target} ${ARG_PRECOMPILED})
 
   if(ARG_PROTOS)
     lake_protobuf(${target} ${ARG_PROTOS})
@@ -34,6 +38,7 @@ function(lake_module name)
     add_library(${target}_testing STATIC ${testing})
     add_library(lake::${name}_testing ALIAS ${target}_testing)
     target_link_libraries(${target}_testing PUBLIC ${target} GTest::gtest PRIVATE fmt::fmt ${ARG_LINKS})
+    lake_use_precompiled(${target}_testing lake_precompiled_tests)
     list(APPEND test_support ${target}_testing)
   endif()
   foreach(module ${ARG_USES})
@@ -45,6 +50,7 @@ function(lake_module name)
   if(tests)
     add_executable(${target}_test ${tests})
     target_link_libraries(${target}_test PRIVATE ${test_support} fmt::fmt ${ARG_LINKS} GTest::gmock GTest::gtest_main)
+    lake_use_precompiled(${target}_test lake_precompiled_tests)
     # Tests run in the source root, so that no object file depends on where the clone lies.
     target_compile_definitions(${target}_test PRIVATE LAKE_SOURCE_DIR=".")
     lake_add_gtest(${name} ${target}_test)
@@ -82,7 +88,7 @@ function(lake_protobuf target)
               ${CMAKE_SOURCE_DIR}/${folder}/${proto}
       DEPENDS ${proto})
     target_sources(${target} PRIVATE ${generated}.cc)
-    set_source_files_properties(${generated}.cc PROPERTIES COMPILE_OPTIONS -w)
+    set_source_files_properties(${generated}.cc PROPERTIES COMPILE_OPTIONS -w SKIP_PRECOMPILE_HEADERS ON)
   endforeach()
   target_include_directories(${target} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
   target_link_libraries(${target} PUBLIC protobuf::libprotobuf)
