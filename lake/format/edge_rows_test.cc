@@ -216,7 +216,7 @@ TEST_F(EdgeRowsTest, AsManyFixedSizeListsInsideEachOtherAsAreWritten) {
 TEST_F(EdgeRowsTest, ARowOfMoreEmptyListsThanAChunkOfVersion21Holds) {
   const auto type = arrow::list(arrow::list(arrow::int32()));
   std::string row = "[";
-  for (int i = 0; i < 60'000; ++i) row += i % 3 == 0 ? "null, " : "[], ";
+  for (int i = 0; i < 65'000; ++i) row += i % 3 == 0 ? "null, " : "[], ";
   const auto column = Parse(type, "[" + row + "[1, null, 3]], [[4]]]");
   ExpectRoundTrip(column, column);
 }

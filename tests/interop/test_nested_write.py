@@ -105,7 +105,7 @@ def test_many_levels_are_cut_into_pages_that_upstream_reads(tmp_path):
     assert pages[0] > 1 and pages[2] == 1
 
     for version in ("2.1", "2.2"):
-        for lists in (60_000, 70_000):
+        for lists in (65_000, 70_000):
             values = [None if i % 3 == 0 else [] for i in range(lists)] + [[1, None, 2]]
             one = pa.table({"c": pa.array([values, [[3]]], pa.list_(pa.list_(pa.int32())))})
             path = tmp_path / f"row-{version}-{lists}.lance"
