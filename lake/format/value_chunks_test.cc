@@ -103,6 +103,18 @@ TEST(RunChunksTest, RunsEndAtChunks) {
   EXPECT_THAT(buffers[1], ElementsAre(255, 255, 255, 139));
 }
 
+TEST(RunChunksTest, AChunkWithoutRunsIsShorter) {
+  // Few runs on the whole, and 3,000 values that are runs of their own.
+  std::vector<uint64_t> values(20'000, 9);
+  std::iota(values.begin() + 8192, values.begin() + 8192 + 3000, uint64_t{0});
+  const auto source = MakeRunChunks<uint64_t>(values);
+  EXPECT_THAT(Cut(*source, values.size()), ElementsAre(4096, 4096, 1024, 1024, 4096, 4096, 1568));
+  PageData page;
+  page.num_rows = page.num_values = values.size();
+  const PageLevels levels = PageLevels::Make(&page, LevelShape({LevelShape::Layer::kItem}));
+  EXPECT_TRUE(EncodeMiniBlock(source.get(), levels, kFileVersion21).ok());
+}
+
 TEST(VariableChunksTest, OffsetsCountFromTheChunksStart) {
   const std::vector<uint32_t> offsets{0, 2, 2, 5};
   const std::vector<uint8_t> bytes{'a', 'b', 'c', 'd', 'e', 0, 0, 0, 0, 0, 0, 0, 0};

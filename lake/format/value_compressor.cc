@@ -33,14 +33,19 @@ Status Compress(ZSTD_CCtx* compressor, std::span<const uint8_t> value, ByteBuffe
 
 Result<bool> SampleShrinks(ZSTD_CCtx* compressor, std::span<const uint32_t> offsets,
                            std::span<const uint8_t> bytes) {
-  const size_t count = offsets.size() - 1;
-  const size_t step = std::max<size_t>(count / kSampleValues, 1);
+  // Spread over the bytes: a few long values among many short ones are most of them.
+  const size_t begin = offsets.front();
+  const size_t total = offsets.back() - begin;
   ByteBuffer out;
   size_t plain = 0;
-  for (size_t i = 0; i < count; i += step) {
-    const size_t length = std::min<size_t>(offsets[i + 1] - offsets[i], kSampleBytes);
+  auto value = offsets.begin();
+  for (size_t i = 0; i < kSampleValues && total != 0; ++i) {
+    const auto next = std::upper_bound(value, offsets.end(), begin + total * i / kSampleValues) - 1;
+    if (i != 0 && next == value) continue;
+    value = next;
+    const size_t length = std::min<size_t>(value[1] - value[0], kSampleBytes);
     plain += length;
-    ARROW_RETURN_NOT_OK(Compress(compressor, bytes.subspan(offsets[i], length), &out));
+    ARROW_RETURN_NOT_OK(Compress(compressor, bytes.subspan(value[0], length), &out));
   }
   return out.size() < plain - plain / 20;
 }
