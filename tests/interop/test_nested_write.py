@@ -3,6 +3,7 @@ metadata asks for is in the file."""
 
 import decimal
 import json
+import pathlib
 import random
 import subprocess
 import sys
@@ -369,7 +370,7 @@ def test_lake_reads_the_packed_structs_that_upstream_writes(tmp_path):
     for version in ("2.1", "2.2"):
         for number, (_, _, field, values) in enumerate(packed_cases(version)):
             stem = tmp_path / f"{version}-{number}"
-            upstream_size(values, f"{stem}.lance", field, version)
+            upstream_size(values, pathlib.Path(f"{stem}.lance"), field, version)
             table = pa.table([values], schema=pa.schema([field]))
             with pa.OSFile(f"{stem}.arrow", "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
                 writer.write_table(table)
@@ -457,7 +458,8 @@ def test_old_upstream_reads_both_versions(tmp_path):
             stems.append(str(stem))
     for version in ("2.1", "2.2"):
         for number, (_, place, field, values) in enumerate(packed_cases(version)):
-            if place == "slots":
+            # Its reader of single files counts a column for each field of a packed struct within a struct.
+            if place in ("slots", "struct"):
                 continue
             stem = tmp_path / f"{version.replace('.', '_')}-packed-{number}"
             table = pa.table([values], schema=pa.schema([field]))
