@@ -1,4 +1,5 @@
 // Covers: lake/format/container.cc
+// Covers: lake/format/file_directory.cc
 // Covers: lake/format/file_reader.cc
 // Covers: lake/format/read_call_internal.cc
 #include <cstddef>

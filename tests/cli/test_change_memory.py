@@ -48,14 +48,3 @@ def test_update_and_delete_of_512_mib_under_64_mib(lake, table, idle_bytes):  # 
     taken = peak_bytes(lake, "sql", "DELETE FROM main.t WHERE id % 2 = 1") - idle_bytes
     assert sums(lake) == {"n": rows // 2, "ids": rows * (rows - 2) // 4, "x": rows // 8}
     assert taken < 2 * BUDGET, f"delete: {taken // MIB} MiB beyond the idle program"
-
-
-def test_merge_of_512_mib_under_64_mib(lake, table, idle_bytes):  # noqa: F811
-    rows = FRAGMENTS * ROWS
-    lake.sql("CREATE TABLE main.s (id BIGINT, x DOUBLE, name VARCHAR)")
-    # Half of it meets rows of the table, half is new.
-    write(location(lake, "main.s"), rows // 2)
-    taken = peak_bytes(lake, "sql", "MERGE INTO main.t USING main.s ON t.id = s.id WHEN MATCHED THEN UPDATE SET x = NULL "
-                       "WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.x, s.name)") - idle_bytes
-    assert sums(lake) == {"n": rows * 3 // 2, "ids": rows * 3 // 2 * (rows * 3 // 2 - 1) // 2, "x": rows}
-    assert taken < 2 * BUDGET, f"merge: {taken // MIB} MiB beyond the idle program"
