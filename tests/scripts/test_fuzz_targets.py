@@ -2,6 +2,9 @@
 find is in the evidence of `make test-long`."""
 
 import re
+import subprocess
+
+import pytest
 
 from conftest import ROOT
 
@@ -50,3 +53,9 @@ def test_every_target_has_sources_corpus_and_mutant():
         assert any((ROOT / "tests/corpus" / name).iterdir()), name
         assert (ROOT / "tests/mutants" / f"{name}.patch").is_file(), name
     assert {path.stem for path in (ROOT / "tests/mutants").glob("*.patch")} == set(targets())
+
+
+@pytest.mark.parametrize("mutant", sorted((ROOT / "tests/mutants").glob("*.patch")), ids=lambda mutant: mutant.stem)
+def test_the_mutant_fits_the_source(mutant):
+    tried = subprocess.run(["git", "apply", "--check", mutant], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert tried.returncode == 0, tried.stderr
