@@ -8,24 +8,15 @@
 
 #include <arrow/array.h>
 #include <arrow/buffer.h>
-#include <arrow/extension_type.h>
 #include <arrow/type.h>
 
 #include "lake/base/checked.h"
+#include "lake/format/array_access.h"
 #include "lake/format/page_builder.h"
 #include "lake/format/row_check.h"
 
 namespace lake::format {
 namespace {
-
-std::shared_ptr<arrow::Array> StorageOf(std::shared_ptr<arrow::Array> array) {
-  while (array->type_id() == arrow::Type::EXTENSION) {
-    array = static_cast<const arrow::ExtensionArray&>(*array).storage();
-  }
-  return array;
-}
-
-bool BitIsSet(const uint8_t* bits, int64_t index) { return (bits[index >> 3] >> (index & 7)) & 1; }
 
 /// Copies the values of one field into rows.
 class FieldSource {
@@ -114,19 +105,6 @@ std::vector<FieldSource> SourcesOf(const std::vector<PackedField>& fields,
   return sources;
 }
 
-/// The struct's own bits, from bit 0 on; null if there are none.
-Result<std::shared_ptr<arrow::Buffer>> ValidityOf(const arrow::StructArray& structs,
-                                                  arrow::MemoryPool* pool) {
-  if (structs.null_count() == 0) return nullptr;
-  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> bits,
-                        arrow::AllocateBuffer((structs.length() + 7) / 8, pool));
-  std::memset(bits->mutable_data(), 0, static_cast<size_t>(bits->size()));
-  for (int64_t i = 0; i < structs.length(); ++i) {
-    bits->mutable_data()[i / 8] |= static_cast<uint8_t>(structs.IsValid(i) << (i % 8));
-  }
-  return bits;
-}
-
 Status Refuse(const std::string& path, const std::string& why) {
   return Error(ErrorCode::kUnsupported, "a column is not written: '{}': a packed struct {}", path,
                why);
@@ -189,7 +167,7 @@ Result<std::shared_ptr<arrow::Array>> PackRows(const std::vector<PackedField>& f
   const ValueShape shape = PackedShape(fields);
   const std::vector<FieldSource> sources = SourcesOf(fields, structs);
   const int64_t count = structs.length();
-  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> validity, ValidityOf(structs, pool));
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> validity, ValidityFromBit0(structs, pool));
   const bool has_offsets = shape.kind == ValueShape::Kind::kVariable;
   std::shared_ptr<arrow::Buffer> offsets;
   uint64_t size = shape.width * static_cast<uint64_t>(count);

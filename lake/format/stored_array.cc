@@ -10,7 +10,6 @@
 #include <arrow/extension_type.h>
 #include <arrow/type.h>
 #include <arrow/util/bit_util.h>
-#include <arrow/util/bitmap_ops.h>
 
 #include "lake/format/array_access.h"
 #include "lake/format/blob.h"
@@ -138,15 +137,6 @@ Result<std::shared_ptr<arrow::DataType>> WithFields(const arrow::DataType& type,
   }
 }
 
-// The validity of `array`, from bit 0 on; null if it has no nulls.
-Result<std::shared_ptr<arrow::Buffer>> ValidityOf(const arrow::Array& array,
-                                                  arrow::MemoryPool* pool) {
-  if (array.null_count() == 0) return std::shared_ptr<arrow::Buffer>();
-  if (array.offset() == 0) return array.data()->buffers[0];
-  return arrow::internal::CopyBitmap(pool, array.null_bitmap_data(), array.offset(),
-                                     array.length());
-}
-
 // `items` with nulls in addition where the bits of `reached` are 0.
 Result<std::shared_ptr<arrow::Array>> WithNulls(const std::shared_ptr<arrow::Array>& items,
                                                 const std::shared_ptr<arrow::Buffer>& reached,
@@ -207,7 +197,7 @@ Result<std::shared_ptr<arrow::Array>> Convert(const Field& field,
 Result<std::shared_ptr<arrow::Array>> ConvertNested(const Field& field, const arrow::Array& array,
                                                     const std::string& path,
                                                     arrow::MemoryPool* pool) {
-  ARROW_ASSIGN_OR_RAISE(auto validity, ValidityOf(array, pool));
+  ARROW_ASSIGN_OR_RAISE(auto validity, ValidityFromBit0(array, pool));
   std::vector<std::shared_ptr<arrow::Buffer>> buffers = {std::move(validity)};
   arrow::ArrayVector children;
   switch (array.type_id()) {

@@ -11,8 +11,8 @@
 #include <arrow/extension_type.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
-#include <arrow/util/bitmap_ops.h>
 
+#include "lake/format/array_access.h"
 #include "lake/table/dataset_impl.h"
 
 namespace lake::table {
@@ -57,19 +57,6 @@ Status CheckBlobType(const arrow::DataType& type, const std::string& path) {
                "a blob is written as bytes, or as a struct of data and uri, and maybe position and "
                "size: column '{}', rows {}",
                path, type.ToString());
-}
-
-std::shared_ptr<arrow::Array> StorageOf(const std::shared_ptr<arrow::Array>& array) {
-  if (array->type_id() != arrow::Type::EXTENSION) return array;
-  return static_cast<const arrow::ExtensionArray&>(*array).storage();
-}
-
-/// The bits of `bitmap` that `array` begins with, from the first bit.
-Result<std::shared_ptr<arrow::Buffer>> AlignedValidity(const arrow::Array& array,
-                                                       arrow::MemoryPool* pool) {
-  if (array.null_count() == 0) return std::shared_ptr<arrow::Buffer>();
-  return arrow::internal::CopyBitmap(pool, array.null_bitmap_data(), array.offset(),
-                                     array.length());
 }
 
 /// `uri` below `base`, or nothing.
@@ -385,7 +372,7 @@ Result<std::shared_ptr<arrow::Array>> BlobWriter::StoreField(
     const format::Field& field, const std::shared_ptr<arrow::Array>& array,
     const BlobOrigin& origin, size_t* next_column) {
   if (field.is_blob_v2()) {
-    return StoreColumn(columns_[(*next_column)++].get(), *StorageOf(array), origin);
+    return StoreColumn(columns_[(*next_column)++].get(), *format::StorageOf(array), origin);
   }
   // Blobs lie in structs only; other nesting is refused by the file.
   if (!format::HoldsBlobs(field) || array->type_id() != arrow::Type::STRUCT ||
@@ -405,7 +392,7 @@ Result<std::shared_ptr<arrow::Array>> BlobWriter::StoreField(
         StoreField(child, blobs ? flat[i] : parent.field(i), origin, next_column));
     fields.push_back(parent.type()->field(i)->WithType(children.back()->type()));
   }
-  ARROW_ASSIGN_OR_RAISE(auto validity, AlignedValidity(parent, context_.pool()));
+  ARROW_ASSIGN_OR_RAISE(auto validity, format::ValidityFromBit0(parent, context_.pool()));
   return std::make_shared<arrow::StructArray>(arrow::struct_(std::move(fields)), parent.length(),
                                               std::move(children), std::move(validity),
                                               parent.null_count());

@@ -8,7 +8,8 @@
 #include <arrow/array/data.h>
 #include <arrow/array/util.h>
 #include <arrow/type.h>
-#include <arrow/util/bitmap_ops.h>
+
+#include "lake/format/array_access.h"
 
 namespace lake::table {
 namespace {
@@ -61,11 +62,7 @@ Result<std::shared_ptr<arrow::Array>> JoinParts(const format::Field& field,
     children.push_back(child->data());
   }
   // The children begin where the rows do, and so must the validity.
-  std::shared_ptr<arrow::Buffer> validity = first->null_bitmap();
-  if (validity != nullptr && first->offset() != 0) {
-    ARROW_ASSIGN_OR_RAISE(validity, arrow::internal::CopyBitmap(pool, validity->data(),
-                                                                first->offset(), first->length()));
-  }
+  ARROW_ASSIGN_OR_RAISE(auto validity, format::ValidityFromBit0(*first, pool));
   return arrow::MakeArray(arrow::ArrayData::Make(first->type(), first->length(),
                                                  {std::move(validity)}, std::move(children),
                                                  first->null_count()));
