@@ -1,7 +1,5 @@
 #include "lake/commit/lakehouse_core.h"
 
-#include <limits>
-
 namespace lake::commit {
 
 Result<std::shared_ptr<storage::ObjectStore>> LakehouseCore::TableStore(
@@ -28,13 +26,6 @@ Result<std::shared_ptr<objects::Stage>> LakehouseCore::StageFor(const Context& c
 std::string NewTableLocation(const catalog::QualifiedName& name, const Uuid& incarnation) {
   return fmt::format("{}/{}/{}/{}.lance", kTablesFolder, catalog::FolderName(name.name_space),
                      catalog::FolderName(name.name), incarnation.ToString());
-}
-
-Context SettlingContext(const Context& context) {
-  Context settling = context;
-  settling.cancel = CancelToken();
-  settling.deadline = std::numeric_limits<int64_t>::max();
-  return settling;
 }
 
 Context HintContext(const Context& context) {

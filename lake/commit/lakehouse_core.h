@@ -7,6 +7,7 @@
 
 #include "lake/base/context.h"
 #include "lake/base/mutex.h"
+#include "lake/base/settling_context.h"
 #include "lake/base/temp_folder.h"
 #include "lake/catalog/metastore.h"
 #include "lake/objects/stage.h"
@@ -68,9 +69,7 @@ class LakehouseCore {
 inline constexpr char kTablesFolder[] = "tables";
 std::string NewTableLocation(const catalog::QualifiedName& name, const Uuid& incarnation);
 
-/// `context` without cancellation and deadline: for what must be settled once it has begun.
-Context SettlingContext(const Context& context);
-/// The same for what is only a hint: it waits a short time at most.
+/// As SettlingContext, for what is only a hint: it waits a short time at most.
 Context HintContext(const Context& context);
 
 }  // namespace lake::commit

@@ -1,7 +1,6 @@
 #include "lake/table/cleanup.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <unordered_set>
 
@@ -9,6 +8,7 @@
 
 #include "lake/base/crash_point.h"
 #include "lake/base/mutex.h"
+#include "lake/base/settling_context.h"
 #include "lake/base/thread_pool.h"
 #include "lake/table/inspect.h"
 #include "lake/table/manifest_internal.h"
@@ -432,9 +432,7 @@ Status CleanupJob::RemoveBatch(const Batch& batch, CleanupReport* report) {
   if (batch.empty()) return Status::OK();
   ARROW_ASSIGN_OR_RAISE(const std::vector<Going> going, SetAside(batch));
   // What has begun is settled, even if the caller gave up.
-  Context settling = context_;
-  settling.cancel = CancelToken();
-  settling.deadline = std::numeric_limits<int64_t>::max();
+  const Context settling = SettlingContext(context_);
   Status deleted;
   for (const Going& one : going) {
     deleted = store_->Delete(settling, one.key);

@@ -1,36 +1,26 @@
 // Tags and branches are files: each change of one has an outcome, as a commit has.
 
-#include <limits>
-
 #include <arrow/buffer.h>
 
 #include "lake/base/crash_point.h"
+#include "lake/base/settling_context.h"
 #include "lake/table/ref_files_internal.h"
 
 namespace lake::table {
 
 namespace {
 
-constexpr uint64_t kMaxRefBytes = 1 << 20;
-
 Status Unknown(const std::string& key, std::string_view what, const Status& reason) {
   return Error(ErrorCode::kCommitUnknown, "{}; look at it, or run it again: {}: {}", what, key,
                ErrorText(reason));
-}
-
-/// The caller may have given up; what was begun is settled all the same.
-Context Settling(const Context& context) {
-  Context settling = context;
-  settling.cancel = CancelToken();
-  settling.deadline = std::numeric_limits<int64_t>::max();
-  return settling;
 }
 
 }  // namespace
 
 Status PutReference(const Context& context, storage::ObjectStore* store, const std::string& key,
                     const std::string& bytes, storage::PutCondition condition) {
-  const Context settling = Settling(context);
+  // The caller may give up; what was begun is settled all the same.
+  const Context settling = SettlingContext(context);
   const Status put = store->Put(context, key, bytes, condition);
   if (!put.ok()) {
     // It may have happened all the same: then the file holds exactly these bytes.
@@ -49,7 +39,8 @@ Status PutReference(const Context& context, storage::ObjectStore* store, const s
 
 Status RemoveReference(const Context& context, storage::ObjectStore* store,
                        const std::string& key) {
-  const Context settling = Settling(context);
+  // The caller may give up; what was begun is settled all the same.
+  const Context settling = SettlingContext(context);
   const Status removed = store->Delete(context, key);
   if (!removed.ok()) {
     const Status there = store->Head(settling, key).status();

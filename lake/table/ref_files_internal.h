@@ -1,11 +1,15 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "lake/table/refs.h"
 
 namespace lake::table {
+
+/// More than any file under `_refs/` has.
+inline constexpr uint64_t kMaxRefBytes = 1 << 20;
 
 /// The bytes of the files under `_refs/`, and back. kCorrupt names `key`.
 std::string EncodeTag(const Tag& tag);

@@ -14,7 +14,6 @@ namespace {
 constexpr std::string_view kTagFolder = "_refs/tags/";
 constexpr std::string_view kBranchFolder = "_refs/branches/";
 constexpr std::string_view kSuffix = ".json";
-constexpr uint64_t kMaxRefBytes = 1 << 20;
 // As long as a file name may be, with room for the suffix and escapes.
 constexpr size_t kMaxNameLength = 200;
 
