@@ -10,6 +10,7 @@
 #include "lake/objects/file_source.h"
 #include "lake/objects/sha256.h"
 #include "lake/service/file_parameter.h"
+#include "lake/service/payload_hash.h"
 
 namespace lake::service {
 namespace {
@@ -45,21 +46,16 @@ Result<std::vector<CheckedParameter>> CheckParameters(
 /// not where they lie.
 std::string PayloadDigest(const std::string& statement,
                           const std::vector<CheckedParameter>& parameters) {
-  objects::Sha256 hash;
-  auto add = [&hash](std::string_view part) {
-    hash.Update(fmt::format("{}:", part.size()));
-    hash.Update(part);
-  };
-  hash.Update(std::string_view("lake.sql.v1"));
-  add(statement);
+  PayloadHash hash("lake.sql.v1");
+  hash.Add(statement);
   for (const CheckedParameter& parameter : parameters) {
     if (parameter.file.has_value()) {
-      add("file");
-      add(parameter.file->content_type);
-      add(parameter.sha256);
+      hash.Add("file");
+      hash.Add(parameter.file->content_type);
+      hash.Add(parameter.sha256);
     } else {
-      add("text");
-      add(parameter.text);
+      hash.Add("text");
+      hash.Add(parameter.text);
     }
   }
   return hash.Finish();

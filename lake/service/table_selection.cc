@@ -3,9 +3,7 @@
 #include <charconv>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "lake/objects/sha256.h"
+#include "lake/service/payload_hash.h"
 
 namespace lake::service {
 
@@ -24,18 +22,13 @@ Result<std::shared_ptr<const commit::OpenTable>> OpenSelection(const Context& co
 commit::OperationKey OperationOn(const TableSelection& selection, std::string_view command,
                                  std::string id, const std::vector<std::string>& arguments) {
   if (id.empty()) return {};
-  objects::Sha256 hash;
-  auto add = [&hash](std::string_view part) {
-    hash.Update(fmt::format("{}:", part.size()));
-    hash.Update(part);
-  };
-  hash.Update(std::string_view("lake.table.v1"));
-  add(command);
-  add(selection.table);
-  add(selection.version ? std::to_string(*selection.version) : "");
-  add(selection.tag);
-  add(selection.branch);
-  for (const std::string& argument : arguments) add(argument);
+  PayloadHash hash("lake.table.v1");
+  hash.Add(command);
+  hash.Add(selection.table);
+  hash.Add(selection.version ? std::to_string(*selection.version) : "");
+  hash.Add(selection.tag);
+  hash.Add(selection.branch);
+  for (const std::string& argument : arguments) hash.Add(argument);
   return {.operation_id = std::move(id), .payload_digest = hash.Finish()};
 }
 
