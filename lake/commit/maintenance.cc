@@ -40,15 +40,13 @@ Status Maintenance::CheckBelongs(const Context& context, const OpenTable& table)
 Result<OperationKey> Maintenance::KeyFor(const OpenTable& table,
                                          const OperationKey& operation) const {
   ARROW_RETURN_NOT_OK(core_->write_gate());
-  if (operation.operation_id.empty() || !table.dataset->branch()) {
+  if (!table.dataset->branch()) {
     ARROW_RETURN_NOT_OK(CheckOperationKey(operation));
-    return operation;
+  } else if (!operation.required) {
+    return OperationKey{};
   }
-  if (!operation.required) return OperationKey{};
-  // A record does not tell the line of versions: a replay would look for it on the main one.
-  return Error(ErrorCode::kUnsupported,
-               "unsupported: an operation id for a change of a branch: '{}' of table '{}'",
-               *table.dataset->branch(), table.entry.name.ToString());
+  // BeginChange refuses one of a branch.
+  return operation;
 }
 
 Result<CommitOutcome> Maintenance::Restore(const Context& context, const OpenTable& table,
