@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cctype>
 #include <exception>
 #include <utility>
@@ -91,12 +90,6 @@ Status Malformed(const std::string& text) {
                "the options of a table are not 'name = value', separated by commas: ({})", text);
 }
 
-std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 /// The text that a quoted token means.
 std::string Unquoted(const std::string& text) {
   const char quote = text.front();
@@ -167,8 +160,8 @@ Result<TableOptions> ParseTableOptions(const std::string& text) {
         i + 2 < tokens.size() && tokens[i + 1].IsSymbol('=') &&
         (i + 3 == tokens.size() || (tokens[i + 3].IsSymbol(',') && i + 4 < tokens.size()));
     if (!complete) return Malformed(text);
-    ARROW_RETURN_NOT_OK(
-        Apply(Lower(Unquoted(tokens[i].text)), Unquoted(tokens[i + 2].text), &options));
+    ARROW_RETURN_NOT_OK(Apply(duckdb::StringUtil::Lower(Unquoted(tokens[i].text)),
+                              Unquoted(tokens[i + 2].text), &options));
   }
   if (tokens.empty()) return Malformed(text);
   return options;
