@@ -73,12 +73,6 @@ struct CallFunction {
   Result<Row> (*run)(const Call& call);
 };
 
-Value Count(uint64_t value) { return Value::UBIGINT(value); }
-
-Value Optional(const std::optional<std::string>& text) {
-  return text ? Value(*text) : Value(LogicalType::VARCHAR);
-}
-
 Result<Row> Tag(const Call& call) {
   const std::string name = call.arguments.Text();
   Result<table::Tag> tag =
@@ -89,7 +83,7 @@ Result<Row> Tag(const Call& call) {
     tag = call.maintenance.CreateTag(call.context, call.table, name);
   }
   ARROW_RETURN_NOT_OK(tag);
-  return Row{Value(tag->name), Optional(tag->target.branch), Count(tag->target.version)};
+  return Row{Value(tag->name), OptionalText(tag->target.branch), CountValue(tag->target.version)};
 }
 
 Result<Row> DropTag(const Call& call) {
@@ -100,7 +94,8 @@ Result<Row> DropTag(const Call& call) {
 Result<Row> Branch(const Call& call) {
   ARROW_ASSIGN_OR_RAISE(
       auto branch, call.maintenance.CreateBranch(call.context, call.table, call.arguments.Text()));
-  return Row{Value(branch.name), Optional(branch.parent.branch), Count(branch.parent.version)};
+  return Row{Value(branch.name), OptionalText(branch.parent.branch),
+             CountValue(branch.parent.version)};
 }
 
 Result<Row> DropBranch(const Call& call) {
@@ -114,7 +109,7 @@ Result<Row> Restore(const Call& call) {
   ARROW_ASSIGN_OR_RAISE(OpenTable newest, call.open_newest());
   ARROW_ASSIGN_OR_RAISE(auto outcome, call.maintenance.Restore(call.context, *newest, version,
                                                                call.arguments.operation));
-  return Row{Count(version), Count(outcome.version), Count(outcome.num_rows)};
+  return Row{CountValue(version), CountValue(outcome.version), CountValue(outcome.num_rows)};
 }
 
 /// What a compaction would do.
@@ -132,14 +127,14 @@ Result<Row> PlanCompaction(const Call& call, const table::CompactionOptions& opt
     rows += left;
     deleted += group.deleted_rows;
   }
-  return Row{Count(plan.read_version),
+  return Row{CountValue(plan.read_version),
              Value::BOOLEAN(!plan.groups.empty()),
-             Count(before),
-             Count(after),
-             Count(0),
-             Count(rows),
-             Count(deleted),
-             Count(plan.num_bytes()),
+             CountValue(before),
+             CountValue(after),
+             CountValue(0),
+             CountValue(rows),
+             CountValue(deleted),
+             CountValue(plan.num_bytes()),
              Value(LogicalType::UBIGINT),
              Value::BOOLEAN(true)};
 }
@@ -157,11 +152,11 @@ Result<Row> Compact(const Call& call) {
   if (arguments.Flag("dry_run")) return PlanCompaction(call, options);
   ARROW_ASSIGN_OR_RAISE(auto outcome, call.maintenance.Compact(call.context, call.table, options,
                                                                {}, arguments.operation));
-  return Row{Count(outcome.version),          Value::BOOLEAN(outcome.changed),
-             Count(outcome.fragments_before), Count(outcome.fragments_after),
-             Count(outcome.groups_given_up),  Count(outcome.rows),
-             Count(outcome.deleted_rows),     Count(outcome.bytes_before),
-             Count(outcome.bytes_after),      Value::BOOLEAN(false)};
+  return Row{CountValue(outcome.version),          Value::BOOLEAN(outcome.changed),
+             CountValue(outcome.fragments_before), CountValue(outcome.fragments_after),
+             CountValue(outcome.groups_given_up),  CountValue(outcome.rows),
+             CountValue(outcome.deleted_rows),     CountValue(outcome.bytes_before),
+             CountValue(outcome.bytes_after),      Value::BOOLEAN(false)};
 }
 
 /// A duration of at most 100 years, in nanoseconds. Months have no length of their own.
@@ -202,7 +197,7 @@ Value Fates(const std::vector<table::VersionFate>& fates) {
     const Value committed = fate.timestamp_nanos == 0 ? Value(LogicalType::TIMESTAMP_TZ)
                                                       : InstantValue(fate.timestamp_nanos);
     values.push_back(Value::STRUCT(
-        FateType(), {Optional(fate.version.branch), Count(fate.version.version), committed,
+        FateType(), {OptionalText(fate.version.branch), CountValue(fate.version.version), committed,
                      Value::BOOLEAN(fate.removed),
                      fate.removed ? Value(LogicalType::VARCHAR) : Value(fate.reason)}));
   }
@@ -222,13 +217,13 @@ Result<Row> CleanUp(const Call& call) {
                         call.maintenance.CleanUp(call.context, call.table, std::move(options)));
   const table::FileCount removed = report.total_removed();
   const uint64_t gone = report.num_versions_removed();
-  return Row{Count(gone),
-             Count(report.versions.size() - gone),
-             Count(removed.files),
-             Count(removed.bytes),
-             Count(report.kept_unverified.files),
-             Count(report.bytes_before),
-             Count(report.bytes_after),
+  return Row{CountValue(gone),
+             CountValue(report.versions.size() - gone),
+             CountValue(removed.files),
+             CountValue(removed.bytes),
+             CountValue(report.kept_unverified.files),
+             CountValue(report.bytes_before),
+             CountValue(report.bytes_after),
              Value::BOOLEAN(report.dry_run),
              Fates(report.versions)};
 }

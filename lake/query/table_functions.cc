@@ -31,22 +31,16 @@ struct ListFunction {
   Result<std::vector<Row>> (*rows)(const Context& context, const OpenTable& table);
 };
 
-Value Count(uint64_t value) { return Value::UBIGINT(value); }
-
 Value OptionalInstant(const std::optional<int64_t>& nanos) {
   return nanos ? InstantValue(*nanos) : Value(LogicalType::TIMESTAMP_TZ);
-}
-
-Value OptionalText(const std::optional<std::string>& text) {
-  return text ? Value(*text) : Value(LogicalType::VARCHAR);
 }
 
 Result<std::vector<Row>> Versions(const Context& context, const OpenTable& table) {
   ARROW_ASSIGN_OR_RAISE(auto versions, table->dataset->Versions(context));
   std::vector<Row> rows;
   for (const table::VersionInfo& version : versions) {
-    rows.push_back({Count(version.version), InstantValue(version.timestamp_nanos),
-                    Value(version.operation), Count(version.num_rows)});
+    rows.push_back({CountValue(version.version), InstantValue(version.timestamp_nanos),
+                    Value(version.operation), CountValue(version.num_rows)});
   }
   return rows;
 }
@@ -57,8 +51,8 @@ Result<std::vector<Row>> Fragments(const Context&, const OpenTable& table) {
     uint64_t bytes = 0;
     for (const table::DataFile& file : fragment.files) bytes += file.size_bytes;
     const uint64_t deleted = fragment.deletion_file ? fragment.deletion_file->num_deleted_rows : 0;
-    rows.push_back({Count(fragment.id), Count(fragment.physical_rows), Count(deleted),
-                    Count(fragment.files.size()), Count(bytes)});
+    rows.push_back({CountValue(fragment.id), CountValue(fragment.physical_rows),
+                    CountValue(deleted), CountValue(fragment.files.size()), CountValue(bytes)});
   }
   return rows;
 }
@@ -80,10 +74,10 @@ Result<std::vector<Row>> Files(const Context&, const OpenTable& table) {
         AddNames(field, file.field_ids, &found);
         if (found) columns.emplace_back(field.name);
       }
-      rows.push_back({Count(fragment.id), Value("data/" + file.path),
-                      Value(file.version.ToString()),
-                      file.size_bytes == 0 ? Value(LogicalType::UBIGINT) : Count(file.size_bytes),
-                      Value::LIST(LogicalType::VARCHAR, std::move(columns))});
+      rows.push_back(
+          {CountValue(fragment.id), Value("data/" + file.path), Value(file.version.ToString()),
+           file.size_bytes == 0 ? Value(LogicalType::UBIGINT) : CountValue(file.size_bytes),
+           Value::LIST(LogicalType::VARCHAR, std::move(columns))});
     }
   }
   return rows;
@@ -100,7 +94,7 @@ Result<std::vector<Row>> Transactions(const Context& context, const OpenTable& t
       if (CodeOf(report.status()) == ErrorCode::kNotFound) continue;
       return report.status();
     }
-    Row row = {Count(version.version), InstantValue(version.timestamp_nanos)};
+    Row row = {CountValue(version.version), InstantValue(version.timestamp_nanos)};
     if (report->transaction) {
       const table::TransactionReport& transaction = *report->transaction;
       duckdb::vector<Value> keys;
@@ -110,7 +104,7 @@ Result<std::vector<Row>> Transactions(const Context& context, const OpenTable& t
         values.emplace_back(value);
       }
       row.insert(row.end(), {Value(transaction.operation), Value(transaction.uuid),
-                             Count(transaction.read_version),
+                             CountValue(transaction.read_version),
                              Value::MAP(LogicalType::VARCHAR, LogicalType::VARCHAR, std::move(keys),
                                         std::move(values))});
     } else {
@@ -127,8 +121,9 @@ Result<std::vector<Row>> Tags(const Context& context, const OpenTable& table) {
   ARROW_ASSIGN_OR_RAISE(auto tags, table::ListTags(context, table->dataset->root_store().get()));
   std::vector<Row> rows;
   for (const table::Tag& tag : tags) {
-    rows.push_back({Value(tag.name), OptionalText(tag.target.branch), Count(tag.target.version),
-                    OptionalInstant(tag.created_nanos), OptionalInstant(tag.updated_nanos)});
+    rows.push_back({Value(tag.name), OptionalText(tag.target.branch),
+                    CountValue(tag.target.version), OptionalInstant(tag.created_nanos),
+                    OptionalInstant(tag.updated_nanos)});
   }
   return rows;
 }
@@ -139,7 +134,7 @@ Result<std::vector<Row>> Branches(const Context& context, const OpenTable& table
   std::vector<Row> rows;
   for (const table::Branch& branch : branches) {
     rows.push_back({Value(branch.name), OptionalText(branch.parent.branch),
-                    Count(branch.parent.version), InstantValue(branch.created_nanos)});
+                    CountValue(branch.parent.version), InstantValue(branch.created_nanos)});
   }
   return rows;
 }

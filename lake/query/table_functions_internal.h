@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +27,13 @@ void RegisterMaintenanceCalls(duckdb::DatabaseInstance& database,
 
 /// Nanoseconds since 1970 as a TIMESTAMPTZ, which counts microseconds.
 duckdb::Value InstantValue(int64_t nanos);
+
+inline duckdb::Value CountValue(uint64_t value) { return duckdb::Value::UBIGINT(value); }
+
+/// NULL for nothing.
+inline duckdb::Value OptionalText(const std::optional<std::string>& text) {
+  return text ? duckdb::Value(*text) : duckdb::Value(duckdb::LogicalType::VARCHAR);
+}
 
 /// A table's name as it is written in SQL: `t` is in main. `function` for errors.
 Result<catalog::QualifiedName> ParseTableName(const std::string& function,
