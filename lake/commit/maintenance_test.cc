@@ -1,5 +1,6 @@
 #include "lake/commit/maintenance.h"
 
+#include <functional>
 #include <utility>
 
 #include <arrow/compute/expression.h>
@@ -65,6 +66,30 @@ class MaintenanceTest : public ::testing::Test {
   void Pin(const Uuid& clone) {
     const std::string name = std::string(table::kClonePinPrefix) + clone.ToString();
     ASSERT_TRUE(table::CreateTag(context_, Open()->dataset->root_store(), name, {{}, 1}).ok());
+  }
+  /// Makes `change` on a table that is made anew, for each of its store calls and each fault there;
+  /// `check` sees what is left behind, `where` names call and fault. The number of calls.
+  size_t UnderEachFault(
+      const std::function<Status(const OpenTable&)>& change,
+      const std::function<void(const Status& status, const std::string& where)>& check) {
+    bool reached = true;
+    size_t call = 0;
+    for (; reached; ++call) {
+      reached = false;
+      for (const storage::Fault fault : storage::kAllFaults) {
+        store_ = std::make_shared<storage::FaultyStore>(storage::MakeMemoryStore());
+        lakehouse_ = std::make_unique<TestLakehouse>(store_, context_);
+        MakeTable();
+        const std::shared_ptr<const OpenTable> table = Open();
+        store_->Reset();
+        store_->FailCall(call, fault);
+        const Status status = change(*table);
+        reached |= store_->num_injected() > 0;
+        store_->Reset();
+        check(status, fmt::format("call {}, {}", call, storage::FaultName(fault)));
+      }
+    }
+    return call;
   }
   std::vector<int64_t> Values(const std::string& name = "t") {
     Result<std::vector<int64_t>> values = NumbersOf(context_, lakehouse_->get(), name);
@@ -335,33 +360,21 @@ TEST_F(MaintenanceTest, AReplacedTableIsNotTouched) {
 // clone either is there whole or not at all.
 TEST_F(MaintenanceTest, NoFaultOfCompactionOrCloneLosesARow) {
   for (const bool clone : {false, true}) {
-    bool reached = true;
-    size_t calls = 0;
-    for (size_t call = 0; reached; ++call) {
-      reached = false;
-      for (const storage::Fault fault : storage::kAllFaults) {
-        store_ = std::make_shared<storage::FaultyStore>(storage::MakeMemoryStore());
-        lakehouse_ = std::make_unique<TestLakehouse>(store_, context_);
-        MakeTable();
-        std::shared_ptr<const OpenTable> table = Open();
-        store_->Reset();
-        store_->FailCall(call, fault);
-        Status status =
-            clone
-                ? maintenance().Clone(context_, *table, {catalog::kMainNamespace, "c"}, {}).status()
-                : maintenance().Compact(context_, *table, {}).status();
-        reached |= store_->num_injected() > 0;
-        store_->Reset();
-        EXPECT_THAT(Values(), ElementsAre(1, 2, 3, 4, 5)) << call;
-        if (clone && status.ok()) {
-          EXPECT_THAT(Values("c"), ElementsAre(1, 2, 3, 4, 5)) << call;
-        }
-        if (!clone && status.ok()) {
-          EXPECT_EQ(Open()->dataset->manifest().fragments().size(), 1u) << call;
-        }
-      }
-      ++calls;
-    }
+    auto change = [&](const OpenTable& table) {
+      return clone
+                 ? maintenance().Clone(context_, table, {catalog::kMainNamespace, "c"}, {}).status()
+                 : maintenance().Compact(context_, table, {}).status();
+    };
+    const size_t calls =
+        UnderEachFault(change, [&](const Status& status, const std::string& where) {
+          EXPECT_THAT(Values(), ElementsAre(1, 2, 3, 4, 5)) << where;
+          if (clone && status.ok()) {
+            EXPECT_THAT(Values("c"), ElementsAre(1, 2, 3, 4, 5)) << where;
+          }
+          if (!clone && status.ok()) {
+            EXPECT_EQ(Open()->dataset->manifest().fragments().size(), 1u) << where;
+          }
+        });
     EXPECT_GT(calls, 10u);
   }
 }
@@ -428,34 +441,20 @@ TEST_F(MaintenanceTest, AfterAnyFaultAReplayEndsItOnce) {
       return restore ? maintenance().Restore(context_, table, 2, operation).status()
                      : maintenance().Compact(context_, table, {}, {}, operation).status();
     };
-    bool reached = true;
-    for (size_t call = 0; reached; ++call) {
-      reached = false;
-      for (const storage::Fault fault : storage::kAllFaults) {
-        store_ = std::make_shared<storage::FaultyStore>(storage::MakeMemoryStore());
-        lakehouse_ = std::make_unique<TestLakehouse>(store_, context_);
-        MakeTable();
-        std::shared_ptr<const OpenTable> table = Open();
-        store_->Reset();
-        store_->FailCall(call, fault);
-        Status first = run(*table);
-        reached |= store_->num_injected() > 0;
-        store_->Reset();
-        Status second = run(*Open());
-        EXPECT_TRUE(second.ok()) << call << " " << storage::FaultName(fault) << " " << first << " "
-                                 << second;
-        size_t times = 0;
-        for (const table::VersionInfo& version : Open()->dataset->Versions(context_).ValueOrDie()) {
-          times += version.operation == (restore ? "restore" : "rewrite") ? 1 : 0;
-        }
-        EXPECT_EQ(times, 1u) << call << " " << storage::FaultName(fault);
-        if (restore) {
-          EXPECT_THAT(Values(), ElementsAre(1, 2, 3)) << call;
-        } else {
-          EXPECT_THAT(Values(), ElementsAre(1, 2, 3, 4, 5)) << call;
-        }
+    UnderEachFault(run, [&](const Status& first, const std::string& where) {
+      const Status second = run(*Open());
+      EXPECT_TRUE(second.ok()) << where << " " << first << " " << second;
+      size_t times = 0;
+      for (const table::VersionInfo& version : Open()->dataset->Versions(context_).ValueOrDie()) {
+        times += version.operation == (restore ? "restore" : "rewrite") ? 1 : 0;
       }
-    }
+      EXPECT_EQ(times, 1u) << where;
+      if (restore) {
+        EXPECT_THAT(Values(), ElementsAre(1, 2, 3)) << where;
+      } else {
+        EXPECT_THAT(Values(), ElementsAre(1, 2, 3, 4, 5)) << where;
+      }
+    });
   }
 }
 

@@ -81,6 +81,25 @@ class CleanupTest : public TableFixture {
     }
     return "no such version";
   }
+  /// Calls `attempt(faulty, call)` over a table of three versions that is made anew, for each store
+  /// call that it reaches and each fault there.
+  template <typename Attempt>
+  void UnderEachFault(Attempt attempt) {
+    bool reached = true;
+    for (size_t call = 0; reached; ++call) {
+      reached = false;
+      for (const storage::Fault fault : storage::kAllFaults) {
+        SCOPED_TRACE(fmt::format("call {}, {}", call, storage::FaultName(fault)));
+        store_ = storage::MakeMemoryStore();
+        Create(10, 10);
+        Overwrites(3);
+        auto faulty = std::make_shared<storage::FaultyStore>(store_);
+        faulty->FailCall(call, fault);
+        attempt(faulty, call);
+        reached |= faulty->num_injected() > 0;
+      }
+    }
+  }
   void Put(const std::string& key) {
     ASSERT_TRUE(store_->Put(context(), key, "some bytes", storage::PutCondition::kNone).ok());
   }
@@ -297,35 +316,24 @@ TEST_F(CleanupTest, ACancelledCleanUpPutsBackWhatWasTaggedMeanwhile) {
 
 TEST_F(CleanupTest, NoFaultLosesAVersionThatIsTaggedMeanwhile) {
   size_t tagged = 0;
-  for (size_t call = 0;; ++call) {
-    bool reached = false;
-    for (const storage::Fault fault : storage::kAllFaults) {
-      store_ = storage::MakeMemoryStore();
-      Create(10, 10);
-      Overwrites(3);
-      auto faulty = std::make_shared<storage::FaultyStore>(store_);
-      faulty->FailCall(call, fault);
-      bool has_tag = false;
-      auto meddling = std::make_shared<MeddlingStore>(
-          faulty, ManifestKey(1, ManifestNaming::kV2),
-          [&] { has_tag = CreateTag(context(), store_, "late", {{}, 1}).ok(); });
-      (void)CleanUp(context(), meddling, Everything());
-      reached |= faulty->num_injected() > 0;
-      // Whether it failed or died: the next one ends the work.
-      CleanupOptions again = Everything();
-      again.delete_unverified = true;
-      ASSERT_TRUE(CleanUp(context(), store_, again).ok());
-      EXPECT_EQ(Versions(), has_tag ? std::vector<uint64_t>({1, 3}) : std::vector<uint64_t>({3}))
-          << "call " << call << ", " << storage::FaultName(fault);
-      EXPECT_TRUE(storage::ListAll(store_.get(), context(), "_lake/").ValueOrDie().empty());
-      if (!has_tag) continue;
-      ++tagged;
-      OpenOptions by_tag;
-      by_tag.tag = "late";
-      EXPECT_EQ(Open(by_tag)->Scan(context(), {}).ValueOrDie()->Read(context(), 0).ok(), true);
-    }
-    if (!reached) break;
-  }
+  UnderEachFault([&](const std::shared_ptr<storage::FaultyStore>& faulty, size_t) {
+    bool has_tag = false;
+    auto meddling = std::make_shared<MeddlingStore>(
+        faulty, ManifestKey(1, ManifestNaming::kV2),
+        [&] { has_tag = CreateTag(context(), store_, "late", {{}, 1}).ok(); });
+    (void)CleanUp(context(), meddling, Everything());
+    // Whether it failed or died: the next one ends the work.
+    CleanupOptions again = Everything();
+    again.delete_unverified = true;
+    ASSERT_TRUE(CleanUp(context(), store_, again).ok());
+    EXPECT_EQ(Versions(), has_tag ? std::vector<uint64_t>({1, 3}) : std::vector<uint64_t>({3}));
+    EXPECT_TRUE(storage::ListAll(store_.get(), context(), "_lake/").ValueOrDie().empty());
+    if (!has_tag) return;
+    ++tagged;
+    OpenOptions by_tag;
+    by_tag.tag = "late";
+    EXPECT_EQ(Open(by_tag)->Scan(context(), {}).ValueOrDie()->Read(context(), 0).ok(), true);
+  });
   EXPECT_GT(tagged, 20u);
 }
 
@@ -379,34 +387,23 @@ TEST_F(CleanupTest, RemovedVersionsStayAwayAfterAPowerLoss) {
 
 TEST_F(CleanupTest, NoFaultLosesAnythingThatIsKept) {
   size_t calls = 0;
-  for (size_t call = 0;; ++call) {
-    bool reached = false;
-    for (const storage::Fault fault : storage::kAllFaults) {
-      store_ = storage::MakeMemoryStore();
-      Create(10, 10);
-      Overwrites(3);
-      ASSERT_TRUE(CreateTag(context(), store_, "t", {{}, 2}).ok());
-      auto faulty = std::make_shared<storage::FaultyStore>(store_);
-      faulty->FailCall(call, fault);
-      Result<CleanupReport> report = CleanUp(context(), faulty, Everything());
-      reached |= faulty->num_injected() > 0;
-      if (report.ok() && faulty->num_injected() == 0) calls = call;
-      // Whatever happened: each version that is there can be read whole.
-      VerifyOptions options;
-      options.read_data = true;
-      VerifyReport verified = Verify(context(), store_, options).ValueOrDie();
-      EXPECT_EQ(verified.Count(Severity::kError), 0u)
-          << "call " << call << ", " << storage::FaultName(fault) << ": "
-          << (verified.findings.empty() ? "" : verified.findings[0].what);
-      // And the next clean-up ends the work.
-      CleanupOptions again = Everything();
-      again.delete_unverified = true;
-      ASSERT_TRUE(CleanUp(context(), store_, again).ok());
-      EXPECT_EQ(Versions(), std::vector<uint64_t>({2, 3}));
-      EXPECT_EQ(Keys().size(), 8u) << "call " << call;
-    }
-    if (!reached) break;
-  }
+  UnderEachFault([&](const std::shared_ptr<storage::FaultyStore>& faulty, size_t call) {
+    ASSERT_TRUE(CreateTag(context(), store_, "t", {{}, 2}).ok());
+    Result<CleanupReport> report = CleanUp(context(), faulty, Everything());
+    if (report.ok() && faulty->num_injected() == 0) calls = call;
+    // Whatever happened: each version that is there can be read whole.
+    VerifyOptions options;
+    options.read_data = true;
+    VerifyReport verified = Verify(context(), store_, options).ValueOrDie();
+    EXPECT_EQ(verified.Count(Severity::kError), 0u)
+        << (verified.findings.empty() ? "" : verified.findings[0].what);
+    // And the next clean-up ends the work.
+    CleanupOptions again = Everything();
+    again.delete_unverified = true;
+    ASSERT_TRUE(CleanUp(context(), store_, again).ok());
+    EXPECT_EQ(Versions(), std::vector<uint64_t>({2, 3}));
+    EXPECT_EQ(Keys().size(), 8u);
+  });
   EXPECT_GT(calls, 10u);
 }
 
