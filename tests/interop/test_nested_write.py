@@ -43,6 +43,18 @@ def mismatches(table, actual):
     return [f"{name}: {text}" for name, a, b in pairs if (text := difference(a, b))]
 
 
+def save_stream(table, path):
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def lake_reads(pairs, seed):
+    """Each second file holds what the first one does, whole and in parts, as lake reads it."""
+    result = subprocess.run([CHECK, "--seed", str(seed), *pairs], capture_output=True, text=True, timeout=600, check=False)
+    print(result.stdout[-3000:], result.stderr[-1000:])
+    assert result.returncode == 0
+
+
 def read(path):
     """The columns by name. Each is read alone: upstream's reader of single files wants as many rows of all columns, and counts the
     items of a fixed-size list of structs as rows."""
@@ -79,12 +91,9 @@ def test_lake_reads_its_own_nested_files(version, tmp_path):
         table = table.select([column_name for column_name in table.column_names if "view" not in column_name])
         stem = tmp_path / f"{number}-{name}"
         write(table, stem.with_suffix(".lance"), batch_rows=300, version=version)
-        with pa.OSFile(f"{stem}.arrow", "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
+        save_stream(table, f"{stem}.arrow")
         pairs += [f"{stem}.arrow", f"{stem}.lance"]
-    result = subprocess.run([CHECK, "--seed", "5", *pairs], capture_output=True, text=True, timeout=600, check=False)
-    print(result.stdout[-3000:], result.stderr[-1000:])
-    assert result.returncode == 0
+    lake_reads(pairs, seed=5)
 
 
 def test_many_levels_are_cut_into_pages_that_upstream_reads(tmp_path):
@@ -352,17 +361,14 @@ def test_packed_structs_are_read_by_upstream_and_by_lake(version, tmp_path):
         failed += bool(differences)
         for text in differences:
             print("differs:", name, place, text[:500])
-        with pa.OSFile(str(tmp_path / f"{number}.arrow"), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
+        save_stream(table, tmp_path / f"{number}.arrow")
         pairs += [tmp_path / f"{number}.arrow", path]
         layouts = str(lance.file.LanceFileReader(str(path)).metadata().columns[0].pages[0].encoding)
         wanted = "ConstantLayout" if place == "all null" else "VariablePackedStruct" if name in PACKED_VARIABLE else "PackedStruct"
         assert wanted in layouts, (name, place)
     print(f"cells {cells - failed}/{cells}")
     assert failed == 0
-    result = subprocess.run([CHECK, "--seed", "6", *pairs], capture_output=True, text=True, timeout=600, check=False)
-    print(result.stdout[-3000:], result.stderr[-1000:])
-    assert result.returncode == 0
+    lake_reads(pairs, seed=6)
 
 
 def test_lake_reads_the_packed_structs_that_upstream_writes(tmp_path):
@@ -372,12 +378,9 @@ def test_lake_reads_the_packed_structs_that_upstream_writes(tmp_path):
             stem = tmp_path / f"{version}-{number}"
             upstream_size(values, pathlib.Path(f"{stem}.lance"), field, version)
             table = pa.table([values], schema=pa.schema([field]))
-            with pa.OSFile(f"{stem}.arrow", "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-                writer.write_table(table)
+            save_stream(table, f"{stem}.arrow")
             pairs += [f"{stem}.arrow", f"{stem}.lance"]
-    result = subprocess.run([CHECK, "--seed", "7", *pairs], capture_output=True, text=True, timeout=600, check=False)
-    print(result.stdout[-3000:], result.stderr[-1000:])
-    assert result.returncode == 0
+    lake_reads(pairs, seed=7)
 
 
 @pytest.mark.parametrize("version, text", [("2.2", "'fsst'"), ("2.2", "zstd"), ("2.2", "none")])
@@ -453,8 +456,7 @@ def test_old_upstream_reads_both_versions(tmp_path):
             table = table.select([name for name in table.column_names if name not in OLD_LACKS | OLD_MISREADS.get(shape, set())])
             stem = tmp_path / f"{version.replace('.', '_')}-{shape}"
             write(table, stem.with_suffix(".lance"), batch_rows=128, version=version)
-            with pa.OSFile(f"{stem}.arrow", "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-                writer.write_table(table)
+            save_stream(table, f"{stem}.arrow")
             stems.append(str(stem))
     for version in ("2.1", "2.2"):
         for number, (_, place, field, values) in enumerate(packed_cases(version)):
@@ -464,8 +466,7 @@ def test_old_upstream_reads_both_versions(tmp_path):
             stem = tmp_path / f"{version.replace('.', '_')}-packed-{number}"
             table = pa.table([values], schema=pa.schema([field]))
             write(table, stem.with_suffix(".lance"), batch_rows=1000, version=version)
-            with pa.OSFile(f"{stem}.arrow", "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-                writer.write_table(table)
+            save_stream(table, f"{stem}.arrow")
             stems.append(str(stem))
     result = subprocess.run([OLD_PYTHON, "-c", OLD_READER, *stems], capture_output=True, text=True, timeout=600, check=False)
     print(result.stdout)
