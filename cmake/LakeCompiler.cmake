@@ -8,8 +8,10 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 option(LAKE_CORE_ONLY "Build only the modules that do not need DuckDB" OFF)
-option(LAKE_PRECOMPILE "Precompile the headers of libraries (LakePrecompiled.cmake)" OFF)
 option(LAKE_FUZZ "Build the libFuzzer targets" OFF)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  option(LAKE_PRECOMPILE "Precompile the headers of libraries (LakePrecompiled.cmake)" ON)
+endif()
 set(LAKE_SANITIZER "" CACHE STRING "address or thread")
 
 # Dev keeps assertions and short compile times; see CMakePresets.json.

@@ -20,6 +20,9 @@ from conftest import LONG_FORMS
 KILLS_PER_PHASE = int(os.environ.get("LAKE_TEST_KILLS", "20"))
 # For pairs of an operation and a phase, where several operations pass a phase.
 KILLS_PER_PAIR = KILLS_PER_PHASE if LONG_FORMS else max(1, KILLS_PER_PHASE // 7)
+# A start of the program takes longer than all else: between kills upstream reads, in this process, and lake only behind
+# every so many.
+LAKE_READS_EVERY = 1 if LONG_FORMS else 7
 
 COMMIT_PHASES = ["data_written", "references_written", "transaction_written", "manifest_staged", "manifest_visible",
                  "manifest_synced"]
@@ -57,8 +60,20 @@ def location(lake, table):
     return json.loads(lake.run("table", "describe", table, "--json").stdout)["location"]
 
 
-def values(lake, table):
-    return sorted(row["x"] for row in json.loads(lake.sql(f"SELECT x FROM {table}").stdout))
+def values(lake, *tables):
+    """The values of x in the tables, sorted, as lake sees them."""
+    query = " UNION ALL ".join(f"SELECT x FROM {table}" for table in tables)
+    return sorted(row["x"] for row in json.loads(lake.sql(query).stdout))
+
+
+def values_upstream(path):
+    """The values of x, sorted, as upstream sees them."""
+    return sorted(lance.dataset(path).to_table()["x"].to_pylist())
+
+
+def values_behind(lake, path, kill):
+    """The values of main.t, which is at `path`, behind the kill of this number."""
+    return values(lake, "main.t") if kill % LAKE_READS_EVERY == 0 else values_upstream(path)
 
 
 def findings(lake, table="main.t"):
@@ -68,10 +83,17 @@ def findings(lake, table="main.t"):
     return [finding["object"] for finding in report["findings"]]
 
 
-def check(lake, expected):
-    """`expected` are the values, for lake and for upstream; nothing is wrong with the table."""
+def check(lake, path, expected):
+    """`expected` are the values of main.t, for lake and for upstream; nothing is wrong with the table."""
     assert values(lake, "main.t") == sorted(expected)
     findings(lake)
-    dataset = lance.dataset(location(lake, "main.t"))
-    dataset.validate()
-    assert sorted(dataset.to_table()["x"].to_pylist()) == sorted(expected)
+    lance.dataset(path).validate()
+    assert values_upstream(path) == sorted(expected)
+
+
+def check_behind(lake, path, expected, kill):
+    """The same behind the kill of this number."""
+    if kill % LAKE_READS_EVERY == 0:
+        check(lake, path, expected)
+    else:
+        assert values_upstream(path) == sorted(expected)
