@@ -36,6 +36,10 @@ class BatchBuilder {
   int64_t num_rows() const { return num_rows_; }
   /// Time to call Finish: enough rows or bytes.
   bool full() const { return num_rows_ >= kMaxRows || num_bytes_ >= kMaxBytes; }
+  /// The same for two that wait together.
+  bool FullWith(const BatchBuilder& other) const {
+    return num_rows_ + other.num_rows_ >= kMaxRows || num_bytes_ + other.num_bytes_ >= kMaxBytes;
+  }
 
   Status Append(duckdb::DataChunk& chunk);
   /// The rows since the last call.

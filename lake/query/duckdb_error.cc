@@ -99,6 +99,11 @@ std::string OneLine(const duckdb::ErrorData& error, bool with_type) {
       text.resize(stack);
     }
   }
+  // What it names are settings that are lake's to make.
+  if (const size_t advice = text.find("\n\nPossible solutions:"); advice != std::string::npos) {
+    text.resize(advice);
+    text += "; raise memory_limit";
+  }
   std::string line;
   for (char c : text) {
     const bool space = c == '\n' || c == '\r' || c == '\t' || c == ' ';

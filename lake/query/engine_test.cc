@@ -23,6 +23,7 @@ namespace lake::query {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 using Lines = std::vector<std::string>;
@@ -159,6 +160,16 @@ TEST_F(EngineTest, ErrorsKeepTheirCode) {
     EXPECT_EQ(CodeOf(status), code) << sql << ": " << status.ToString();
     EXPECT_EQ(ErrorText(status).find('\n'), std::string::npos) << ErrorText(status);
   }
+}
+
+TEST_F(EngineTest, MemoryThatIsUsedUpNamesTheSetting) {
+  EngineOptions options = SqlHarness::DefaultOptions();
+  options.memory_limit = 48 << 20;
+  const auto small = SqlHarness::Open(lakehouse_, options).ValueOrDie();
+  const Status status =
+      small->Rows("SELECT len(list(md5(i::VARCHAR))) FROM range(3000000) r(i)").status();
+  EXPECT_EQ(CodeOf(status), ErrorCode::kOutOfMemory) << status;
+  EXPECT_THAT(ErrorText(status), EndsWith("; raise memory_limit"));
 }
 
 TEST_F(EngineTest, DeadlineAndCancelStopARunningQuery) {

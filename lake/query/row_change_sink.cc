@@ -18,6 +18,7 @@
 #include "lake/query/provenance_internal.h"
 #include "lake/query/scan_internal.h"
 #include "lake/query/session_state_internal.h"
+#include "lake/query/spilling_join_internal.h"
 #include "lake/query/statement_change_internal.h"
 
 namespace lake::query {
@@ -411,7 +412,7 @@ duckdb::PhysicalOperator& LakeCatalog::PlanInsert(
   return sink;
 }
 
-duckdb::PhysicalOperator& LakeCatalog::PlanDelete(duckdb::ClientContext&,
+duckdb::PhysicalOperator& LakeCatalog::PlanDelete(duckdb::ClientContext& context,
                                                   duckdb::PhysicalPlanGenerator& planner,
                                                   duckdb::LogicalDelete& op,
                                                   duckdb::PhysicalOperator& plan) {
@@ -425,7 +426,7 @@ duckdb::PhysicalOperator& LakeCatalog::PlanDelete(duckdb::ClientContext&,
   auto& sink = planner.Make<LakeChangeSink>(
       op.types, op.estimated_cardinality, std::make_shared<SharedChange>(*this, std::move(change)),
       std::move(options));
-  sink.children.push_back(plan);
+  sink.children.push_back(WithSpillingJoins(context, planner, plan, lakehouse_->temp_dir()));
   return sink;
 }
 
@@ -442,7 +443,7 @@ duckdb::PhysicalOperator& LakeCatalog::PlanDelete(duckdb::ClientContext& context
                                      std::make_shared<SharedChange>(*this, std::move(change)));
 }
 
-duckdb::PhysicalOperator& LakeCatalog::PlanUpdate(duckdb::ClientContext&,
+duckdb::PhysicalOperator& LakeCatalog::PlanUpdate(duckdb::ClientContext& context,
                                                   duckdb::PhysicalPlanGenerator& planner,
                                                   duckdb::LogicalUpdate& op,
                                                   duckdb::PhysicalOperator& plan) {
@@ -456,11 +457,11 @@ duckdb::PhysicalOperator& LakeCatalog::PlanUpdate(duckdb::ClientContext&,
   auto& sink = planner.Make<LakeChangeSink>(
       op.types, op.estimated_cardinality, std::make_shared<SharedChange>(*this, std::move(change)),
       std::move(options));
-  sink.children.push_back(plan);
+  sink.children.push_back(WithSpillingJoins(context, planner, plan, lakehouse_->temp_dir()));
   return sink;
 }
 
-duckdb::PhysicalOperator& LakeCatalog::PlanMergeInto(duckdb::ClientContext&,
+duckdb::PhysicalOperator& LakeCatalog::PlanMergeInto(duckdb::ClientContext& context,
                                                      duckdb::PhysicalPlanGenerator& planner,
                                                      duckdb::LogicalMergeInto& op,
                                                      duckdb::PhysicalOperator& plan) {
@@ -483,7 +484,7 @@ duckdb::PhysicalOperator& LakeCatalog::PlanMergeInto(duckdb::ClientContext&,
   auto& merge = planner.Make<duckdb::PhysicalMergeInto>(op.types, std::move(actions),
                                                         op.row_id_start, op.source_marker,
                                                         /*parallel=*/false, op.return_chunk);
-  merge.children.push_back(plan);
+  merge.children.push_back(WithSpillingJoins(context, planner, plan, lakehouse_->temp_dir()));
   return merge;
 }
 

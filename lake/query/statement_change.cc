@@ -82,7 +82,7 @@ void StatementChange::Insert(duckdb::DataChunk& rows) {
     if (!part_.replaces.empty()) part_.replaces.resize(part_.rows->Count(), kNoAddress);
   }
   num_rows_ += rows.size();
-  if (inserts_->full()) Flush();
+  FlushIfFull();
 }
 
 void StatementChange::Delete(duckdb::Vector& addresses, duckdb::idx_t count) {
@@ -111,7 +111,13 @@ void StatementChange::Update(duckdb::Vector& addresses, duckdb::DataChunk& rows)
     updated_.insert(updated_.end(), old.begin(), old.end());
   }
   num_rows_ += rows.size();
-  if (updates_->full()) FlushUpdates();
+  FlushIfFull();
+}
+
+void StatementChange::FlushIfFull() {
+  if (updates_ ? !inserts_->FullWith(*updates_) : !inserts_->full()) return;
+  Flush();
+  FlushUpdates();
 }
 
 void StatementChange::Flush() {

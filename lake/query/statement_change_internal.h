@@ -54,6 +54,7 @@ class StatementChange {
   uint64_t num_rows() const { return num_rows_; }
 
  private:
+  void FlushIfFull();
   void Flush();
   void FlushUpdates();
   void FinishPending();
