@@ -6,11 +6,12 @@
 
 #include <sys/mman.h>
 
+#include "lake/base/mapped_block.h"
+
 namespace lake {
 
 namespace {
 
-constexpr int64_t kHugePage = 2 << 20;
 constexpr int64_t kProcessKeptBytes = 64 << 20;
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -41,26 +42,6 @@ size_t ClassOf(int64_t block_size) {
                               std::bit_width(static_cast<uint64_t>(RecyclingPool::kMinBlock) / 8)) *
                                  4 +
                              (block_size / step - 5));
-}
-
-uint8_t* Map(int64_t size) {
-  const bool huge = size >= kHugePage;
-  const int64_t mapped = huge ? size + kHugePage : size;
-  void* const at = mmap(nullptr, static_cast<size_t>(mapped), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) return nullptr;
-  auto* start = static_cast<uint8_t*>(at);
-  if (!huge) return start;
-  // Huge pages need their alignment: what is before and behind it goes back.
-  const int64_t before =
-      (kHugePage - static_cast<int64_t>(reinterpret_cast<uintptr_t>(start) % kHugePage)) %
-      kHugePage;
-  if (before > 0) munmap(start, static_cast<size_t>(before));
-  if (before < kHugePage) {
-    munmap(start + before + size, static_cast<size_t>(kHugePage - before));
-  }
-  madvise(start + before, static_cast<size_t>(size), MADV_HUGEPAGE);
-  return start + before;
 }
 
 size_t ShardOfThread() {
@@ -116,7 +97,7 @@ arrow::Status RecyclingPool::Allocate(int64_t size, int64_t alignment, uint8_t**
     block = TakeKept(ClassOf(block_size));
     if (block != nullptr) kept_bytes_.fetch_sub(block_size, std::memory_order_relaxed);
   }
-  if (block == nullptr) block = Map(block_size);
+  if (block == nullptr) block = MapBlock(static_cast<size_t>(block_size));
   if (block == nullptr) {
     return arrow::Status::OutOfMemory("cannot allocate ", size, " bytes");
   }

@@ -5,24 +5,20 @@
 
 #include <sys/mman.h>
 
+#include "lake/base/mapped_block.h"
 #include "lake/base/mutex.h"
 
 namespace lake::format {
 namespace {
 
 constexpr size_t kUnit = 64 * 1024;
+// Pages are smaller only under a small budget, of which half-empty huge pages would take too much.
+constexpr size_t kLeastHuge = 4 << 20;
 
 struct Block {
   void* memory;
   size_t size;
 };
-
-// Straight from the kernel: the heap would keep what the cache gives up, once for each thread.
-void* Map(size_t size) {
-  void* const block =
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return block == MAP_FAILED ? nullptr : block;
-}
 
 struct Kept {
   Mutex mutex;
@@ -78,7 +74,8 @@ void* BlockCache::Allocate(size_t* size) {
       return block.memory;
     }
   }
-  return Map(*size);
+  // Not from the heap, which would keep what the cache gives up, once for each thread.
+  return MapBlock(*size, kLeastHuge);
 }
 
 void BlockCache::Free(void* block, size_t size) {

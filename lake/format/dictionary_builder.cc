@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
+#include <cstring>
 #include <string_view>
 
 namespace lake::format {
@@ -62,8 +62,38 @@ uint64_t Mix(uint64_t value) {
   return value ^ value >> 32;
 }
 
+// ByteBuffer::kSlack bytes behind a value may be read, whatever they are.
+static_assert(ByteBuffer::kSlack >= sizeof(uint64_t));
+
+uint64_t LoadWord(const char* bytes) {
+  uint64_t word;
+  std::memcpy(&word, bytes, sizeof(word));
+  return word;
+}
+
+// The last word of `value`: its last 8 bytes, or all of it where it is shorter.
+uint64_t LastWord(std::string_view value) {
+  if (value.size() >= 8) return LoadWord(value.data() + value.size() - 8);
+  // There need not be any memory.
+  if (value.empty()) return 0;
+  const uint64_t mask = (uint64_t{1} << (8 * value.size())) - 1;
+  return LoadWord(value.data()) & mask;
+}
+
+// Values are short and come by the million, so that calls for each of them would count.
 struct StringAccess {
-  static uint64_t Hash(std::string_view value) { return std::hash<std::string_view>()(value); }
+  static uint64_t Hash(std::string_view value) {
+    uint64_t hash = value.size();
+    for (size_t i = 0; i + 8 < value.size(); i += 8) hash = Mix(hash ^ LoadWord(value.data() + i));
+    return Mix(hash ^ LastWord(value));
+  }
+  static bool Equal(std::string_view a, std::string_view b) {
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i + 8 < a.size(); i += 8) {
+      if (LoadWord(a.data() + i) != LoadWord(b.data() + i)) return false;
+    }
+    return LastWord(a) == LastWord(b);
+  }
   static std::string_view Value(const PageData& page, size_t row) { return page.Value(row); }
   static std::string_view Entry(const Dictionary& dictionary, uint32_t entry) {
     const uint32_t* const offsets = dictionary.offsets.as<uint32_t>().data();
@@ -84,6 +114,7 @@ struct FixedAccess {
       return Mix(value);
     }
   }
+  static bool Equal(T a, T b) { return a == b; }
   static T Load(const ByteBuffer& bytes, size_t index) {
     T value;
     std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
@@ -110,13 +141,14 @@ std::optional<Dictionary> Build(const PageData& page, const DictionaryLimits& li
   const auto limit = std::min(
       static_cast<size_t>(static_cast<double>(page.num_values) / limits.divisor), kMostEntries);
   EntryTable table;
-  dictionary.indices.Reserve(page.num_values * sizeof(uint32_t));
+  auto* const indices =
+      reinterpret_cast<uint32_t*>(dictionary.indices.Extend(page.num_values * sizeof(uint32_t)));
   uint32_t index = 0;
   for (size_t row = 0; row < page.num_values; ++row) {
     if (page.IsValid(row)) {
       const auto value = Access::Value(page, row);
       index = table.FindOrAdd(Access::Hash(value), dictionary.count, [&](uint32_t entry) {
-        return Access::Entry(dictionary, entry) == value;
+        return Access::Equal(Access::Entry(dictionary, entry), value);
       });
       if (index == dictionary.count) {
         if (dictionary.count == limit) return std::nullopt;
@@ -128,7 +160,7 @@ std::optional<Dictionary> Build(const PageData& page, const DictionaryLimits& li
         }
       }
     }
-    dictionary.indices.AppendValue(index);
+    indices[row] = index;
     if (row + 1 == kProbeRows && dictionary.count > kProbeRows / 20 * 19) return std::nullopt;
   }
   return dictionary;

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -70,6 +71,33 @@ TEST(DictionaryBuilderTest, ManyDistinctValuesGrowTheTable) {
   ASSERT_TRUE(grown);
   EXPECT_EQ(grown->count, 20'000);
   EXPECT_EQ(grown->indices.as<uint32_t>()[40'001], 0);
+}
+
+TEST(DictionaryBuilderTest, StringsOfEveryLengthThatDifferInOneByte) {
+  std::vector<std::string> values;
+  for (size_t length = 0; length < 40; ++length) {
+    values.emplace_back(length, 'a');
+    for (size_t at = 0; at < length; ++at) {
+      values.emplace_back(length, 'a');
+      values.back()[at] = '\0';
+    }
+  }
+  const PageData page =
+      StringPage(values.size() * 3, [&](size_t row) { return values[row % values.size()]; });
+  const auto dictionary = BuildDictionary(Strings(), page);
+  ASSERT_TRUE(dictionary);
+  EXPECT_EQ(dictionary->count, values.size());
+  for (size_t row = 0; row < page.num_rows; ++row) {
+    ASSERT_EQ(dictionary->indices.as<uint32_t>()[row], row % values.size());
+  }
+}
+
+TEST(DictionaryBuilderTest, EmptyStringsNeedNoMemory) {
+  const PageData page = StringPage(200, [](size_t) { return std::string(); });
+  ASSERT_EQ(page.values.data(), nullptr);
+  const auto dictionary = BuildDictionary(Strings(), page);
+  ASSERT_TRUE(dictionary);
+  EXPECT_EQ(dictionary->count, 1);
 }
 
 TEST(DictionaryBuilderTest, NullsRepeatTheIndexBefore) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <new>
 #include <string_view>
@@ -32,6 +33,12 @@ constexpr uint64_t kSmallestPage = 64 * 1024;
 // Upstream's own limit; its readers were not made for larger ones.
 constexpr uint64_t kLargestPage = 32ull << 20;
 
+// Fewer values are checked or copied before another thread is awake.
+constexpr uint64_t kWorthThreads = 128 * 1024;
+// Of fewer rows the buffers are the heap's, which keeps what is freed once for each thread that
+// takes part: with thousands of columns more than the budget.
+constexpr uint64_t kWorthThreadsRows = 16 * 1024;
+
 // What a page that waits to be written takes beside its bytes.
 constexpr uint64_t kTaskBytes = 4096;
 // Offsets inside of a page have 32 bits.
@@ -39,8 +46,8 @@ constexpr uint64_t kMostRowBytes = (uint64_t{1} << 31) - 1;
 
 // A column of the file: one leaf of the schema.
 struct LeafColumn {
-  LeafColumn(LeafPath path_arg, size_t most_levels)
-      : path(std::move(path_arg)), builder(path.shape, most_levels) {}
+  LeafColumn(LeafPath path_arg, size_t most_levels, size_t usual_page_bytes)
+      : path(std::move(path_arg)), builder(path.shape, most_levels, usual_page_bytes) {}
 
   const LeafPath path;
   PageBuilder builder;
@@ -83,8 +90,11 @@ class FileWriterImpl final : public FileWriter {
  private:
   Status AddLeaves();
   Result<std::vector<LeafRows>> CheckBatch(const arrow::RecordBatch& batch) const;
-  Status AppendLeaf(LeafColumn* leaf, const LeafRows& rows);
-  Status AppendRows(LeafColumn* leaf, const LeafRows& rows, int64_t start, int64_t* count);
+  Status ForEachLeaf(int64_t num_rows, const std::function<Status(size_t)>& task) const;
+  Status AppendBatch(const std::vector<LeafRows>& rows);
+  bool FitInMemory(const std::vector<LeafRows>& rows) const;
+  Status AppendLeaf(LeafColumn* leaf, const LeafRows& rows, int64_t start);
+  Status AppendRows(LeafColumn* leaf, const LeafRows& rows, int64_t start, int64_t* count) const;
   Status ClosePage(LeafColumn* leaf);
   Status WritePage(LeafColumn* leaf, PageMetadata metadata, EncodedPage* encoded);
   Status FinishQueued();
@@ -120,9 +130,11 @@ class FileWriterImpl final : public FileWriter {
 
 Status FileWriterImpl::AddLeaves() {
   ARROW_ASSIGN_OR_RAISE(std::vector<LeafPath> paths, LeafPathsOf(schema_, version_));
+  // Pages of very many columns are closed long before they are full.
+  const uint64_t share = most_built_bytes_ / std::max<size_t>(paths.size(), 1);
   for (LeafPath& path : paths) {
     const size_t most_levels = MostChunkLevels(version_, path.levels.level_bits());
-    leaves_.emplace_back(std::move(path), most_levels);
+    leaves_.emplace_back(std::move(path), most_levels, std::min(page_bytes_, share));
   }
   return Status::OK();
 }
@@ -160,20 +172,39 @@ Result<std::vector<LeafRows>> FileWriterImpl::CheckBatch(const arrow::RecordBatc
   std::vector<LeafRows> rows;
   rows.reserve(leaves_.size());
   for (const LeafColumn& leaf : leaves_) {
-    const size_t column = leaf.path.top_level;
-    rows.emplace_back(leaf.path, columns[column]);
-    ARROW_RETURN_NOT_OK(CheckLeaf(leaf.path, rows.back(), num_rows_));
-    if (leaf.path.shape.packed.empty()) continue;
-    const LeafRows given(leaf.path, batch.column(static_cast<int>(column)));
-    ARROW_RETURN_NOT_OK(CheckPackedRows(leaf.path, given, num_rows_));
+    rows.emplace_back(leaf.path, columns[leaf.path.top_level]);
   }
+  ARROW_RETURN_NOT_OK(ForEachLeaf(batch.num_rows(), [&](size_t i) -> Status {
+    const LeafPath& path = leaves_[i].path;
+    ARROW_RETURN_NOT_OK(CheckLeaf(path, rows[i], num_rows_));
+    if (path.shape.packed.empty()) return Status::OK();
+    const LeafRows given(path, batch.column(static_cast<int>(path.top_level)));
+    return CheckPackedRows(path, given, num_rows_);
+  }));
   return rows;
 }
 
+// Runs `task` for the number of each leaf, on several threads if there are many rows.
+Status FileWriterImpl::ForEachLeaf(int64_t num_rows,
+                                   const std::function<Status(size_t)>& task) const {
+  const auto rows = static_cast<uint64_t>(num_rows);
+  if (rows < kWorthThreadsRows || rows < kWorthThreads / std::max<size_t>(leaves_.size(), 1)) {
+    for (size_t i = 0; i < leaves_.size(); ++i) ARROW_RETURN_NOT_OK(task(i));
+    return Status::OK();
+  }
+  return ParallelFor(CpuThreadPool(), leaves_.size(), [&](size_t i) -> Status {
+    try {
+      return task(i);
+    } catch (const std::bad_alloc&) {
+      return OutOfMemory(key_);
+    }
+  });
+}
+
 // Adds some of the `*count` rows from `start` to the page that is built, and says how many: 0 if
-// the page has to be closed first.
+// the page has to be closed first. Touches nothing but the leaf.
 Status FileWriterImpl::AppendRows(LeafColumn* leaf, const LeafRows& rows, int64_t start,
-                                  int64_t* count) {
+                                  int64_t* count) const {
   PageBuilder& builder = leaf->builder;
   *count = builder.RowsThatFit(rows, start, start + *count, page_bytes_);
   if (*count == 1 && builder.BytesOf(rows, start, start + 1) > kMostRowBytes) {
@@ -193,9 +224,7 @@ Status FileWriterImpl::AppendRows(LeafColumn* leaf, const LeafRows& rows, int64_
     }
     const size_t room = builder.LevelRoom(levels.has_specials());
     if (levels.codes.size() <= room || (*count == 1 && builder.empty())) {
-      const uint64_t before = builder.MemoryUse();
       builder.Append(rows.leaf(), levels, *count);
-      built_bytes_ += builder.MemoryUse() - before;
       return Status::OK();
     }
     // As many as will probably fit, but no small rest of a page.
@@ -209,11 +238,41 @@ Status FileWriterImpl::AppendRows(LeafColumn* leaf, const LeafRows& rows, int64_
   return Status::OK();
 }
 
-Status FileWriterImpl::AppendLeaf(LeafColumn* leaf, const LeafRows& rows) {
+// Whether the rows leave enough room for all columns to take theirs before a page is closed.
+bool FileWriterImpl::FitInMemory(const std::vector<LeafRows>& rows) const {
+  uint64_t bytes = built_bytes_;
+  for (size_t i = 0; i < leaves_.size(); ++i) {
+    bytes += leaves_[i].builder.BytesOf(rows[i], 0, rows[i].num_rows());
+  }
+  return bytes <= most_built_bytes_;
+}
+
+Status FileWriterImpl::AppendBatch(const std::vector<LeafRows>& rows) {
+  // First each column takes what fits into its page, side by side; then pages are closed in turn.
+  std::vector<int64_t> taken(leaves_.size(), 0);
+  if (FitInMemory(rows)) {
+    const int64_t num_rows = rows.empty() ? 0 : rows[0].num_rows();
+    const Status status = ForEachLeaf(num_rows, [&](size_t i) -> Status {
+      taken[i] = num_rows;
+      return num_rows == 0 ? Status::OK() : AppendRows(&leaves_[i], rows[i], 0, &taken[i]);
+    });
+    built_bytes_ = 0;
+    for (const LeafColumn& leaf : leaves_) built_bytes_ += leaf.builder.MemoryUse();
+    ARROW_RETURN_NOT_OK(status);
+  }
+  for (size_t i = 0; i < leaves_.size(); ++i) {
+    ARROW_RETURN_NOT_OK(AppendLeaf(&leaves_[i], rows[i], taken[i]));
+  }
+  return Status::OK();
+}
+
+Status FileWriterImpl::AppendLeaf(LeafColumn* leaf, const LeafRows& rows, int64_t start) {
   const int64_t end = rows.num_rows();
-  for (int64_t start = 0; start < end;) {
+  while (start < end) {
     int64_t count = end - start;
+    const uint64_t before = leaf->builder.MemoryUse();
     ARROW_RETURN_NOT_OK(AppendRows(leaf, rows, start, &count));
+    built_bytes_ += leaf->builder.MemoryUse() - before;
     if (count == 0) {
       ARROW_RETURN_NOT_OK(ClosePage(leaf));
       continue;
@@ -301,9 +360,7 @@ Status FileWriterImpl::Write(const arrow::RecordBatch& batch) try {
   ARROW_RETURN_NOT_OK(context_.Check());
   ARROW_ASSIGN_OR_RAISE(const std::vector<LeafRows> rows, CheckBatch(batch));
   failed_ = [&] {
-    for (size_t i = 0; i < leaves_.size(); ++i) {
-      ARROW_RETURN_NOT_OK(AppendLeaf(&leaves_[i], rows[i]));
-    }
+    ARROW_RETURN_NOT_OK(AppendBatch(rows));
     return Reserve();
   }();
   ARROW_RETURN_NOT_OK(failed_);

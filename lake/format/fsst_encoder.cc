@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -20,20 +22,16 @@ constexpr size_t kSampleBytes = 16 * 1024;
 constexpr size_t kSampleSlice = 256;
 // Codes must save a tenth: text as it is reads several times as fast.
 constexpr size_t kLeastGain = 10;
+// Symbols of up to 4 bytes, which the second round finds, save at least the larger part of what
+// longer ones do. Random letters save a twenty-first so.
+constexpr int kEarlyRound = 2;
+constexpr size_t kLeastEarlyGain = 16;
 constexpr size_t kCodesMargin = 64 * 1024;
 
 struct Symbol {
   // Little-endian: the first byte of text is the lowest. Bytes above `length` are 0.
   uint64_t bytes = 0;
   uint32_t length = 0;
-
-  bool operator==(const Symbol&) const = default;
-};
-
-struct SymbolHash {
-  size_t operator()(const Symbol& symbol) const {
-    return (symbol.bytes ^ symbol.length) * 0x9e3779b97f4a7c15u >> 16;
-  }
 };
 
 constexpr uint64_t Mask(uint32_t length) {
@@ -150,7 +148,12 @@ std::vector<Text> TakeSample(std::span<const uint32_t> offsets, std::span<const 
 // 1) and each pair of neighbours is a candidate, worth the bytes that it covers.
 class Candidates {
  public:
+  // For samples of up to `sample_bytes`: each byte of them makes one pair at most.
+  explicit Candidates(size_t sample_bytes) : slots_(std::bit_ceil(2 * (sample_bytes + 512))) {}
+
+  // Forgets what was counted before.
   void Count(const Matcher& matcher, const std::vector<Text>& sample, bool with_pairs) {
+    std::fill(slots_.begin(), slots_.end(), Slot());
     for (const auto& [text, length] : sample) {
       Symbol before;
       for (size_t at = 0; at < length;) {
@@ -158,12 +161,12 @@ class Candidates {
         const Symbol symbol =
             match.is_escape() ? Symbol{text[at], 1} : matcher.symbols()[match.code()];
         // A single byte saves its escape too.
-        gains_[symbol] += symbol.length == 1 ? kSingleByteGain : symbol.length;
+        Add(symbol, symbol.length == 1 ? kSingleByteGain : symbol.length);
         if (with_pairs && before.length != 0 && before.length < kMaxSymbolLength) {
           const uint32_t joined =
               std::min<uint32_t>(before.length + symbol.length, kMaxSymbolLength);
           const uint64_t bytes = before.bytes | symbol.bytes << (8 * before.length);
-          gains_[Symbol{bytes & Mask(joined), joined}] += joined;
+          Add(Symbol{bytes & Mask(joined), joined}, joined);
         }
         before = symbol;
         at += symbol.length;
@@ -172,36 +175,49 @@ class Candidates {
   }
 
   Matcher Best() const {
-    std::vector<std::pair<uint64_t, Symbol>> ranked;
-    ranked.reserve(gains_.size());
-    for (const auto& [symbol, gain] : gains_) ranked.emplace_back(gain, symbol);
-    std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
-      if (a.first != b.first) return a.first > b.first;
-      if (a.second.length != b.second.length) return a.second.length > b.second.length;
-      return a.second.bytes < b.second.bytes;
-    });
+    std::vector<Slot> ranked;
+    std::copy_if(slots_.begin(), slots_.end(), std::back_inserter(ranked),
+                 [](const Slot& slot) { return slot.gain != 0; });
+    // Some hundred of many thousands are wanted: no need to sort them all.
+    std::make_heap(ranked.begin(), ranked.end(), IsWorse);
     Matcher matcher;
-    for (const auto& [gain, symbol] : ranked) {
-      if (matcher.symbols().size() == kMaxSymbols) break;
-      matcher.Add(symbol);
+    while (!ranked.empty() && matcher.symbols().size() < kMaxSymbols) {
+      std::pop_heap(ranked.begin(), ranked.end(), IsWorse);
+      matcher.Add({ranked.back().bytes, ranked.back().length});
+      ranked.pop_back();
     }
     return matcher;
   }
 
  private:
-  static constexpr uint64_t kSingleByteGain = 4;
-  std::unordered_map<Symbol, uint64_t, SymbolHash> gains_;
-};
+  static constexpr uint32_t kSingleByteGain = 4;
 
-Matcher Train(const std::vector<Text>& sample) {
-  Matcher matcher;
-  for (int round = 1; round <= kRounds; ++round) {
-    Candidates candidates;
-    candidates.Count(matcher, sample, /*with_pairs=*/round < kRounds);
-    matcher = candidates.Best();
+  // A candidate, or nothing where `gain` is 0.
+  struct Slot {
+    uint64_t bytes = 0;
+    uint32_t length = 0;
+    uint32_t gain = 0;
+  };
+
+  void Add(const Symbol& symbol, uint32_t gain) {
+    const uint64_t hash = (symbol.bytes + symbol.length) * 0x9e3779b97f4a7c15u;
+    for (size_t at = hash >> 32;; ++at) {
+      Slot& slot = slots_[at & (slots_.size() - 1)];
+      if (slot.gain == 0) slot = {symbol.bytes, symbol.length, 0};
+      if (slot.bytes != symbol.bytes || slot.length != symbol.length) continue;
+      slot.gain += gain;
+      return;
+    }
   }
-  return matcher;
-}
+
+  static bool IsWorse(const Slot& a, const Slot& b) {
+    if (a.gain != b.gain) return a.gain < b.gain;
+    if (a.length != b.length) return a.length < b.length;
+    return a.bytes > b.bytes;
+  }
+
+  std::vector<Slot> slots_;
+};
 
 // Returns the end of the codes; at most two bytes per byte of text.
 uint8_t* EncodeValue(const Matcher& matcher, const uint8_t* text, size_t length, uint8_t* out) {
@@ -216,9 +232,9 @@ uint8_t* EncodeValue(const Matcher& matcher, const uint8_t* text, size_t length,
   return out;
 }
 
-// `sample` is not the one that the table was made from: random letters shrink there, and only
-// there.
-bool SampleShrinks(const Matcher& matcher, const std::vector<Text>& sample) {
+// Whether the table saves more than one in `least_gain` bytes of `sample`, which is not the one
+// that the table was made from: random letters shrink there, and only there.
+bool SampleShrinks(const Matcher& matcher, const std::vector<Text>& sample, size_t least_gain) {
   std::array<uint8_t, 2 * kSampleSlice> codes;
   size_t plain = 0;
   size_t encoded = 0;
@@ -226,7 +242,24 @@ bool SampleShrinks(const Matcher& matcher, const std::vector<Text>& sample) {
     plain += length;
     encoded += EncodeValue(matcher, text, length, codes.data()) - codes.data();
   }
-  return encoded < plain - plain / kLeastGain;
+  return encoded < plain - plain / least_gain;
+}
+
+// The table for texts of which `sample` and `other` are parts; nothing if it would save too little.
+std::optional<Matcher> Train(const std::vector<Text>& sample, const std::vector<Text>& other) {
+  size_t sample_bytes = 0;
+  for (const Text& text : sample) sample_bytes += text.second;
+  Candidates candidates(sample_bytes);
+  Matcher matcher;
+  for (int round = 1; round <= kRounds; ++round) {
+    candidates.Count(matcher, sample, /*with_pairs=*/round < kRounds);
+    matcher = candidates.Best();
+    if (round == kEarlyRound && !SampleShrinks(matcher, other, kLeastEarlyGain)) {
+      return std::nullopt;
+    }
+  }
+  if (!SampleShrinks(matcher, other, kLeastGain)) return std::nullopt;
+  return matcher;
 }
 
 std::string SerializeTable(const std::vector<Symbol>& symbols) {
@@ -247,11 +280,12 @@ std::string SerializeTable(const std::vector<Symbol>& symbols) {
 std::optional<FsstText> EncodeFsst(std::span<const uint32_t> offsets,
                                    std::span<const uint8_t> bytes) {
   const size_t step = std::max(bytes.size() * kSampleSlice / kSampleBytes, kSampleSlice);
-  const Matcher matcher = Train(TakeSample(offsets, bytes, 0, step));
-  if (!SampleShrinks(matcher, TakeSample(offsets, bytes, step / 2, 4 * step))) return std::nullopt;
+  const std::optional<Matcher> matcher =
+      Train(TakeSample(offsets, bytes, 0, step), TakeSample(offsets, bytes, step / 2, 4 * step));
+  if (!matcher) return std::nullopt;
 
   FsstText result;
-  result.symbol_table = SerializeTable(matcher.symbols());
+  result.symbol_table = SerializeTable(matcher->symbols());
   const size_t count = offsets.size() - 1;
   uint32_t* const ends =
       reinterpret_cast<uint32_t*>(result.offsets.Extend(offsets.size() * sizeof(uint32_t)));
@@ -263,7 +297,7 @@ std::optional<FsstText> EncodeFsst(std::span<const uint32_t> offsets,
   for (size_t i = 0; i < count; ++i) {
     const size_t length = offsets[i + 1] - offsets[i];
     if (static_cast<size_t>(out - start) + 2 * length > room) return std::nullopt;
-    out = EncodeValue(matcher, bytes.data() + offsets[i], length, out);
+    out = EncodeValue(*matcher, bytes.data() + offsets[i], length, out);
     ends[i + 1] = static_cast<uint32_t>(out - start);
   }
   result.codes.Truncate(out - start);

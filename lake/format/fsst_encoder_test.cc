@@ -2,6 +2,8 @@
 
 #include <functional>
 #include <random>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -80,6 +82,31 @@ TEST(FsstEncoderTest, RandomBytesAreGivenUp) {
     texts.Add(text);
   }
   EXPECT_FALSE(texts.Encode());
+}
+
+std::string RandomLetters(size_t length, std::mt19937* random) {
+  static constexpr std::string_view kLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  std::string text(length, 0);
+  for (char& byte : text) byte = kLetters[(*random)() % kLetters.size()];
+  return text;
+}
+
+TEST(FsstEncoderTest, RandomLettersAreGivenUp) {
+  std::mt19937 random(7);
+  Texts texts;
+  for (int i = 0; i < 20'000; ++i) texts.Add(RandomLetters(20 + random() % 9, &random));
+  EXPECT_FALSE(texts.Encode());
+}
+
+TEST(FsstEncoderTest, AShortPieceInFrontOfRandomLettersIsFound) {
+  std::mt19937 random(8);
+  Texts texts;
+  for (int i = 0; i < 5000; ++i) texts.Add("https://example.com/" + RandomLetters(120, &random));
+  const auto encoded = texts.Encode();
+  ASSERT_TRUE(encoded);
+  EXPECT_LT(encoded->codes.size() * 10, texts.bytes.size() * 9);
+  ExpectRoundTrip(texts, *encoded);
 }
 
 TEST(FsstEncoderTest, TextSmallerThanTheTableIsGivenUp) {

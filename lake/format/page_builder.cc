@@ -17,12 +17,32 @@ namespace {
 
 using Kind = ValueShape::Kind;
 
+// A page of which this part is there will probably be filled.
+constexpr size_t kLikelyFull = 16;
+// Growing up to here costs nothing, and thousands of columns together would take more than they
+// need.
+constexpr size_t kSmallPage = 64 * 1024;
+
+// Pages of strings of one size differ a little in how much of them is text.
+size_t WithMargin(size_t bytes) { return bytes + bytes / 64; }
+
 // Repeats the value before each null, so that nulls neither break runs nor widen bit packing. What
 // stands before the first valid value of a page is filled in by BackfillLeadingNulls.
-template <size_t kWidth>
-void FillNulls(const uint8_t* states, size_t first, size_t count, size_t any_width,
-               uint8_t* values) {
-  const size_t width = kWidth == 0 ? any_width : kWidth;
+template <typename T>
+void FillNulls(const uint8_t* states, size_t first, size_t count, uint8_t* values) {
+  T before{};
+  if (first != 0) std::memcpy(&before, values + (first - 1) * sizeof(T), sizeof(T));
+  for (size_t i = first; i < first + count; ++i) {
+    T value;
+    std::memcpy(&value, values + i * sizeof(T), sizeof(T));
+    // No branch: where nulls are cannot be foretold.
+    before = states[i] == PageData::kValid ? value : before;
+    std::memcpy(values + i * sizeof(T), &before, sizeof(T));
+  }
+}
+
+void FillWideNulls(const uint8_t* states, size_t first, size_t count, size_t width,
+                   uint8_t* values) {
   for (size_t i = first; i < first + count; ++i) {
     if (states[i] == PageData::kValid) continue;
     if (i == 0) {
@@ -36,17 +56,15 @@ void FillNulls(const uint8_t* states, size_t first, size_t count, size_t any_wid
 void FillNulls(const uint8_t* states, size_t first, size_t count, size_t width, uint8_t* values) {
   switch (width) {
     case 1:
-      return FillNulls<1>(states, first, count, width, values);
+      return FillNulls<uint8_t>(states, first, count, values);
     case 2:
-      return FillNulls<2>(states, first, count, width, values);
+      return FillNulls<uint16_t>(states, first, count, values);
     case 4:
-      return FillNulls<4>(states, first, count, width, values);
+      return FillNulls<uint32_t>(states, first, count, values);
     case 8:
-      return FillNulls<8>(states, first, count, width, values);
-    case 16:
-      return FillNulls<16>(states, first, count, width, values);
+      return FillNulls<uint64_t>(states, first, count, values);
     default:
-      return FillNulls<0>(states, first, count, width, values);
+      return FillWideNulls(states, first, count, width, values);
   }
 }
 
@@ -296,12 +314,27 @@ void PageBuilder::AppendLists(const arrow::Array& array, int64_t start, int64_t 
   }
 }
 
-void PageBuilder::Append(const arrow::Array& leaf, const RowLevels& levels, int64_t num_rows) {
+// Memory is taken once for the whole page: growing step by step would copy it several times over.
+void PageBuilder::ReserveMemory() {
   if (empty()) {
     // Pages of a column are much alike.
-    page_.values.Reserve(last_values_bytes_);
-    page_.offsets.Reserve(last_offsets_bytes_);
+    page_.values.Reserve(WithMargin(last_values_bytes_));
+    page_.offsets.Reserve(WithMargin(last_offsets_bytes_));
+    return;
   }
+  const size_t used = page_.values.size() + page_.offsets.size();
+  const size_t enough = std::max(usual_bytes_ / kLikelyFull, kSmallPage);
+  if (has_room_ || used < enough || used >= usual_bytes_) return;
+  has_room_ = true;
+  const double growth = static_cast<double>(usual_bytes_) / static_cast<double>(used);
+  for (ByteBuffer* buffer : {&page_.values, &page_.offsets, &page_.states}) {
+    if (buffer->empty()) continue;
+    buffer->Reserve(WithMargin(static_cast<size_t>(growth * static_cast<double>(buffer->size()))));
+  }
+}
+
+void PageBuilder::Append(const arrow::Array& leaf, const RowLevels& levels, int64_t num_rows) {
+  ReserveMemory();
   AppendStates(levels);
   if (shape_.kind == Kind::kVariable && page_.offsets.empty()) {
     page_.offsets.AppendValue<uint32_t>(0);
@@ -337,6 +370,7 @@ PageData PageBuilder::Take() {
   merger_.Clear();
   PageData taken = std::move(page_);
   page_ = PageData();
+  has_room_ = false;
   last_values_bytes_ = taken.values.size();
   last_offsets_bytes_ = taken.offsets.size();
   page_.first_row = taken.first_row + taken.num_rows;

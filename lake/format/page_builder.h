@@ -24,9 +24,11 @@ ValueShape ValueShapeOf(const arrow::DataType& type);
 class PageBuilder {
  public:
   /// `shape` outlives this object. A page with null or empty lists has at most `most_levels`
-  /// levels, because one chunk may have to hold them all; unless one row has more.
-  explicit PageBuilder(const ValueShape& shape, size_t most_levels = SIZE_MAX)
-      : shape_(shape), most_levels_(most_levels), merger_(shape) {}
+  /// levels, because one chunk may have to hold them all; unless one row has more. A page that is
+  /// well on its way is given memory for `usual_bytes`.
+  explicit PageBuilder(const ValueShape& shape, size_t most_levels = SIZE_MAX,
+                       size_t usual_bytes = 0)
+      : shape_(shape), most_levels_(most_levels), usual_bytes_(usual_bytes), merger_(shape) {}
 
   const ValueShape& shape() const { return shape_; }
   const PageData& page() const { return page_; }
@@ -53,6 +55,7 @@ class PageBuilder {
 
  private:
   uint64_t EntryBytes(const arrow::Array& leaf, int64_t count) const;
+  void ReserveMemory();
   void AppendStates(const RowLevels& levels);
   void AppendFixed(const arrow::Array& array, int64_t start, int64_t count);
   template <typename Offset>
@@ -64,8 +67,11 @@ class PageBuilder {
 
   const ValueShape& shape_;
   const size_t most_levels_;
+  const size_t usual_bytes_;
   DictionaryMerger merger_;
   PageData page_;
+  // Whether memory was taken for the rest of the page.
+  bool has_room_ = false;
   size_t last_values_bytes_ = 0;
   size_t last_offsets_bytes_ = 0;
 };

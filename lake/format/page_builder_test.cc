@@ -66,6 +66,43 @@ TEST(PageBuilderTest, NullsRepeatTheValueBeforeThem) {
   EXPECT_EQ(page.num_valid(), 2);
 }
 
+TEST(PageBuilderTest, NullsOfEveryWidthRepeatTheValueBeforeThem) {
+  for (const auto& type : {arrow::int8(), arrow::int16(), arrow::int32(), arrow::int64()}) {
+    const PageData page = Build(Parse(type, "[1, 2, null, null, 3, null]"));
+    const size_t width = page.values.size() / 6;
+    std::vector<int> values;
+    for (size_t i = 0; i < 6; ++i) values.push_back(page.values.data()[i * width]);
+    EXPECT_THAT(values, ElementsAre(1, 2, 2, 2, 3, 3)) << type->ToString();
+  }
+}
+
+TEST(PageBuilderTest, APageWellOnItsWayHasMemoryForAll) {
+  constexpr size_t kUsualBytes = 1 << 20;
+  for (const auto& type : {arrow::int64(), arrow::utf8()}) {
+    arrow::StringBuilder strings;
+    arrow::Int64Builder numbers;
+    for (int64_t i = 0; i < 16'000; ++i) {
+      ASSERT_TRUE(strings.Append(std::to_string(10'000 + i)).ok());
+      ASSERT_TRUE(numbers.Append(i).ok());
+    }
+    const auto array = type->id() == arrow::Type::STRING ? strings.Finish().ValueOrDie()
+                                                         : numbers.Finish().ValueOrDie();
+    const LeafPath path = PathOf(*type);
+    PageBuilder builder(path.shape, SIZE_MAX, kUsualBytes);
+    const LeafRows rows(path, array);
+    builder.Append(rows.leaf(), rows.Build(0, 16'000), 16'000);
+    builder.Append(rows.leaf(), rows.Build(0, 1), 1);
+    const uint8_t* const values = builder.page().values.data();
+    const uint8_t* const offsets = builder.page().offsets.data();
+    int64_t fit;
+    while ((fit = builder.RowsThatFit(rows, 0, 16'000, kUsualBytes)) != 0) {
+      builder.Append(rows.leaf(), rows.Build(0, fit), fit);
+    }
+    EXPECT_EQ(builder.page().values.data(), values) << type->ToString();
+    EXPECT_EQ(builder.page().offsets.data(), offsets) << type->ToString();
+  }
+}
+
 TEST(PageBuilderTest, NullsGoOnAcrossAppends) {
   const auto first = Parse(arrow::int64(), "[7, 8]");
   const auto second = Parse(arrow::int64(), "[null, 9]");

@@ -14,7 +14,6 @@ namespace {
 
 // The same rows, each of them `slots` times.
 RowSelection Widen(const RowSelection& rows, uint64_t slots) {
-  if (slots == 1) return rows;
   RowSelection wide;
   for (const RowRange& range : rows.ranges()) wide.Append(range.start * slots, range.count * slots);
   return wide;
@@ -77,7 +76,9 @@ Status ReadCall::PlanLeaf(const std::shared_ptr<const ColumnMetadata>& metadata,
                  metadata->slots_per_row, leaf.slots_per_row, source_.version.ToString(),
                  source_.key, leaf.column, leaf.name);
   }
-  const RowSelection wanted = Widen(selection_, leaf.slots_per_row);
+  RowSelection wide;
+  if (leaf.slots_per_row != 1) wide = Widen(selection_, leaf.slots_per_row);
+  const RowSelection& wanted = leaf.slots_per_row == 1 ? selection_ : wide;
   for (const RowRange& range : wanted.ranges()) {
     if (!planned.empty()) {
       const PageMetadata& last = pages[planned.back().index];

@@ -31,7 +31,10 @@ RowSelection RowSelection::Slice(uint64_t start, uint64_t count, uint64_t base) 
   }
   auto range = std::lower_bound(ranges_.begin(), ranges_.end(), start,
                                 [](const RowRange& r, uint64_t row) { return r.end() <= row; });
-  for (; range != ranges_.end() && range->start < end; ++range) {
+  const auto behind = std::lower_bound(
+      range, ranges_.end(), end, [](const RowRange& r, uint64_t row) { return r.start < row; });
+  slice.ranges_.reserve(static_cast<size_t>(behind - range));
+  for (; range != behind; ++range) {
     const uint64_t first = std::max(range->start, start);
     const uint64_t last = std::min(range->end(), end);
     // Ranges do not touch, so that there is nothing to merge.

@@ -1,18 +1,18 @@
 #include "lake/storage/coalesce.h"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 namespace lake::storage {
 
 CoalescedReads Coalesce(std::span<const ByteRange> ranges, const CoalesceOptions& options) {
   CoalescedReads result;
   result.read_of.resize(ranges.size());
-  std::vector<size_t> order(ranges.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return ranges[a].offset < ranges[b].offset; });
-  for (size_t i : order) {
+  // By offset. With each its range's number, so that sorting looks at nothing else.
+  std::vector<std::pair<uint64_t, size_t>> order(ranges.size());
+  for (size_t i = 0; i < ranges.size(); ++i) order[i] = {ranges[i].offset, i};
+  if (!std::is_sorted(order.begin(), order.end())) std::sort(order.begin(), order.end());
+  for (const auto& [offset, i] : order) {
     const ByteRange range = ranges[i];
     if (!result.reads.empty()) {
       ByteRange& last = result.reads.back();

@@ -54,6 +54,9 @@ class AppendWriterImpl final : public AppendWriter {
   const AppendWriterOptions options_;
   /// The file that is being written, if one is.
   std::unique_ptr<format::FileWriter> writer_;
+  /// The last one that was ended, until the next is opened: then the next one's pages take the
+  /// memory of its pages, which otherwise goes back to the system in between.
+  std::unique_ptr<format::FileWriter> ended_writer_;
   std::unique_ptr<BlobWriter> blobs_;
   std::string name_;
   std::vector<Fragment> fragments_;
@@ -69,6 +72,7 @@ Status AppendWriterImpl::OpenFile() {
                         format::FileWriter::Open(context_, store_, "data/" + name_, schema_,
                                                  {.max_buffered_bytes = options_.max_buffered_bytes,
                                                   .version = options_.file_version}));
+  ended_writer_.reset();
   if (has_blobs_) {
     ARROW_ASSIGN_OR_RAISE(
         blobs_, BlobWriter::Open(context_, store_, &schema_, name_, &options_.blobs, writer_.get(),
@@ -82,7 +86,7 @@ Status AppendWriterImpl::CloseFile() {
   blobs_.reset();
   published_keys_.push_back("data/" + name_);
   ARROW_ASSIGN_OR_RAISE(format::WrittenFile written, writer_->Finish());
-  writer_.reset();
+  ended_writer_ = std::move(writer_);
   Fragment& fragment = fragments_.emplace_back();
   fragment.physical_rows = written.num_rows;
   fragment.files.push_back({.path = name_,
@@ -124,6 +128,7 @@ Status AppendWriterImpl::Write(const arrow::RecordBatch& batch, const BlobOrigin
 Result<std::vector<Fragment>> AppendWriterImpl::Finish() {
   if (finished_) return Error(ErrorCode::kInvalidArgument, "writer was finished before");
   if (writer_ != nullptr) ARROW_RETURN_NOT_OK(CloseFile());
+  ended_writer_.reset();
   finished_ = true;
   return std::move(fragments_);
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lake/format/block_cache.h"
 #include "lake/table/testing/table_fixture_internal.h"
 
 namespace lake::table {
@@ -33,6 +34,18 @@ TEST_F(AppendWriterTest, CutsFilesByRowsAndBytes) {
       AppendWriter::Open(context(), store_, SmallSchema(), {.max_bytes_per_file = 1}).ValueOrDie();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(writer->Write(*Rows(i, 1)).ok());
   EXPECT_EQ(writer->Finish().ValueOrDie().size(), 3u);
+}
+
+TEST_F(AppendWriterTest, MemoryOfAFilesPagesGoesToTheNextFile) {
+  constexpr int64_t kRowsPerFile = 100'000;
+  auto writer = AppendWriter::Open(context(), store_, SmallSchema(),
+                                   {.max_rows_per_file = static_cast<uint64_t>(kRowsPerFile)})
+                    .ValueOrDie();
+  ASSERT_TRUE(writer->Write(*Rows(0, kRowsPerFile)).ok());
+  EXPECT_GT(format::BlockCache::kept_bytes(), 0u);
+  ASSERT_TRUE(writer->Write(*Rows(kRowsPerFile, 10)).ok());
+  EXPECT_EQ(writer->Finish().ValueOrDie().size(), 2u);
+  EXPECT_EQ(format::BlockCache::kept_bytes(), 0u);
 }
 
 TEST_F(AppendWriterTest, NoRowsAreNoFragments) {

@@ -279,6 +279,31 @@ TEST_F(ScannerTest, RowAddressesLeadBackToTheirRows) {
   EXPECT_TRUE(taken->ValidateFull().ok());
 }
 
+TEST_F(ScannerTest, TakesManyRowsInAnyOrder) {
+  Create(2500, 1000);
+  auto dataset = Open();
+  const auto address_of = [](int64_t id) {
+    return static_cast<RowAddress>(id / 1000) << 32 | static_cast<RowAddress>(id % 1000);
+  };
+  for (const bool in_order : {true, false}) {
+    std::vector<int64_t> ids;
+    std::vector<RowAddress> addresses;
+    for (int64_t i = 0; i < 2500; ++i) {
+      // Out of order most rows are wanted once, some several times, some not at all.
+      ids.push_back(in_order ? i : (i * 1777 + i / 3) % 2500);
+      addresses.push_back(address_of(ids.back()));
+    }
+    auto taken = dataset->Take(context(), addresses, {"name", "id"}).ValueOrDie();
+    ASSERT_TRUE(taken->ValidateFull().ok());
+    EXPECT_EQ(Ids(*taken), ids);
+    const auto& names = static_cast<const arrow::StringArray&>(*taken->column(0));
+    for (int64_t i = 0; i < names.length(); ++i) {
+      ASSERT_EQ(names.IsNull(i), ids[i] % 7 == 0) << i;
+      if (names.IsValid(i)) ASSERT_EQ(names.GetString(i), "n" + std::to_string(ids[i]));
+    }
+  }
+}
+
 TEST_F(ScannerTest, TakeRefusesRowsThatAreNotThere) {
   Create(2500, 1000);
   Delete(1, {0});

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <functional>
 
-#include <arrow/array/builder_primitive.h>
+#include <arrow/array/array_primitive.h>
 #include <arrow/array/concatenate.h>
+#include <arrow/buffer.h>
 #include <arrow/compute/api_vector.h>
 #include <arrow/compute/exec.h>
 #include <arrow/record_batch.h>
@@ -19,6 +21,8 @@ namespace {
 // Rows that are read together: enough to share what reading a page costs, few enough that the
 // groups of a large take keep all cores busy and their buffers stay small.
 constexpr size_t kRowsPerGroup = 256;
+// Bringing fewer rows into order takes less time than another thread takes to begin.
+constexpr size_t kRowsWorthThreads = 1000;
 
 /// The wanted rows of one fragment, from sorted addresses; kNotFound for one that does not exist.
 Result<format::RowSelection> RowsOf(const Context& context, FragmentSource* source,
@@ -42,6 +46,38 @@ Result<format::RowSelection> RowsOf(const Context& context, FragmentSource* sour
   }
   return rows;
 }
+
+/// The wanted addresses, each once and ascending.
+struct SortedAddresses {
+  std::vector<RowAddress> rows;
+  /// For each address as the caller gave it, its place in `rows`; null if that is the same.
+  std::shared_ptr<arrow::Array> order;
+
+  static Result<SortedAddresses> From(std::span<const RowAddress> addresses,
+                                      arrow::MemoryPool* pool) {
+    SortedAddresses sorted;
+    if (std::adjacent_find(addresses.begin(), addresses.end(), std::greater_equal<>()) ==
+        addresses.end()) {
+      sorted.rows.assign(addresses.begin(), addresses.end());
+      return sorted;
+    }
+    std::vector<std::pair<RowAddress, size_t>> numbered(addresses.size());
+    for (size_t i = 0; i < addresses.size(); ++i) numbered[i] = {addresses[i], i};
+    std::sort(numbered.begin(), numbered.end());
+    const auto count = static_cast<int64_t>(addresses.size());
+    ARROW_ASSIGN_OR_RAISE(
+        std::unique_ptr<arrow::Buffer> places,
+        arrow::AllocateBuffer(count * static_cast<int64_t>(sizeof(uint64_t)), pool));
+    auto* const place_of = places->mutable_data_as<uint64_t>();
+    sorted.rows.reserve(addresses.size());
+    for (const auto& [address, i] : numbered) {
+      if (sorted.rows.empty() || sorted.rows.back() != address) sorted.rows.push_back(address);
+      place_of[i] = sorted.rows.size() - 1;
+    }
+    sorted.order = std::make_shared<arrow::UInt64Array>(count, std::move(places));
+    return sorted;
+  }
+};
 
 /// Cuts sorted addresses into parts of one fragment each, which are read on their own.
 std::vector<std::span<const RowAddress>> GroupAddresses(std::span<const RowAddress> sorted) {
@@ -115,6 +151,22 @@ Result<arrow::ArrayVector> ReadGroup(const Context& context, FragmentSource* sou
   return arrays;
 }
 
+/// One column from its parts, its values at the places of `order` unless that is null.
+Result<std::shared_ptr<arrow::Array>> Join(const arrow::ArrayVector& parts,
+                                           const std::shared_ptr<arrow::Array>& order,
+                                           arrow::MemoryPool* pool) {
+  std::shared_ptr<arrow::Array> values = parts[0];
+  if (parts.size() != 1) {
+    ARROW_ASSIGN_OR_RAISE(values, arrow::Concatenate(parts, pool));
+  }
+  if (order == nullptr) return values;
+  arrow::compute::ExecContext exec(pool, nullptr);
+  ARROW_ASSIGN_OR_RAISE(
+      const arrow::Datum reordered,
+      arrow::compute::Take(values, order, arrow::compute::TakeOptions::NoBoundsCheck(), &exec));
+  return reordered.make_array();
+}
+
 }  // namespace
 
 Result<std::shared_ptr<arrow::RecordBatch>> DatasetImpl::Take(
@@ -125,11 +177,10 @@ Result<std::shared_ptr<arrow::RecordBatch>> DatasetImpl::Take(
 
   // Each row is read once, in the order of the files; then rows are brought into the caller's
   // order.
-  std::vector<RowAddress> sorted(addresses.begin(), addresses.end());
-  std::sort(sorted.begin(), sorted.end());
-  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  if (sorted.empty()) return arrow::RecordBatch::MakeEmpty(taken.schema, context.pool());
-  const std::vector<std::span<const RowAddress>> groups = GroupAddresses(sorted);
+  ARROW_ASSIGN_OR_RAISE(const SortedAddresses sorted,
+                        SortedAddresses::From(addresses, context.pool()));
+  if (sorted.rows.empty()) return arrow::RecordBatch::MakeEmpty(taken.schema, context.pool());
+  const std::vector<std::span<const RowAddress>> groups = GroupAddresses(sorted.rows);
   std::vector<arrow::ArrayVector> pieces(columns.size(), arrow::ArrayVector(groups.size()));
   ARROW_RETURN_NOT_OK(ParallelFor(ScanThreadPool(), groups.size(), [&](size_t i) -> Status {
     ARROW_RETURN_NOT_OK(context.Check());
@@ -138,29 +189,16 @@ Result<std::shared_ptr<arrow::RecordBatch>> DatasetImpl::Take(
     for (size_t j = 0; j < pieces.size(); ++j) pieces[j][i] = std::move(arrays[j]);
     return Status::OK();
   }));
-  const bool in_order =
-      std::equal(sorted.begin(), sorted.end(), addresses.begin(), addresses.end());
 
-  arrow::UInt64Builder places(context.pool());
-  ARROW_RETURN_NOT_OK(places.Reserve(addresses.size()));
-  for (RowAddress address : addresses) {
-    places.UnsafeAppend(std::lower_bound(sorted.begin(), sorted.end(), address) - sorted.begin());
-  }
-  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Array> order, places.Finish());
-  arrow::compute::ExecContext exec(context.pool(), nullptr);
-  arrow::ArrayVector arrays;
-  for (const arrow::ArrayVector& column : pieces) {
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Array> values,
-                          column.size() == 1 ? Result<std::shared_ptr<arrow::Array>>(column[0])
-                                             : arrow::Concatenate(column, context.pool()));
-    if (in_order) {
-      arrays.push_back(std::move(values));
-      continue;
-    }
-    ARROW_ASSIGN_OR_RAISE(
-        arrow::Datum reordered,
-        arrow::compute::Take(values, order, arrow::compute::TakeOptions::NoBoundsCheck(), &exec));
-    arrays.push_back(reordered.make_array());
+  arrow::ArrayVector arrays(columns.size());
+  const auto join = [&](size_t i) -> Status {
+    ARROW_ASSIGN_OR_RAISE(arrays[i], Join(pieces[i], sorted.order, context.pool()));
+    return Status::OK();
+  };
+  if (addresses.size() < kRowsWorthThreads) {
+    for (size_t i = 0; i < arrays.size(); ++i) ARROW_RETURN_NOT_OK(join(i));
+  } else {
+    ARROW_RETURN_NOT_OK(ParallelFor(ScanThreadPool(), arrays.size(), join));
   }
   return arrow::RecordBatch::Make(taken.schema, addresses.size(), std::move(arrays));
 }
