@@ -40,9 +40,11 @@ struct Answer {
 ///   update  TABLE COLUMN FILTER      adds 1 to the column
 ///   delete  TABLE FILTER
 ///   merge   TABLE SOURCE KEY         changes rows with the key of one that was loaded, adds the
-///   rest compact TABLE pread   TABLE                    the bytes of its data files, into buffers
-///   that are used again sync    FOLDER COUNT             makes COUNT small files durable in one
-///   round import  PATH                     uploads a file into the stage
+///                                    rest
+///   compact TABLE
+///   pread   TABLE                    the bytes of its data files, into buffers that are used again
+///   sync    FOLDER COUNT             makes COUNT small files and their folder durable in one round
+///   import  PATH                     uploads a file into the stage
 class Worker {
  public:
   static Result<std::unique_ptr<Worker>> Open(const std::string& data_dir, int threads);

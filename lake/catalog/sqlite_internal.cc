@@ -164,22 +164,29 @@ Result<Statement> Connection::Prepare(const char* sql) {
 }
 
 Status Connection::Execute(const char* sql) {
-  int code = sqlite3_exec(database_, sql, nullptr, nullptr, nullptr);
-  if (code != SQLITE_OK) {
-    // A wait that was cancelled looks like a busy database.
-    if ((code & 0xFF) == SQLITE_BUSY && context_ != nullptr) {
-      ARROW_RETURN_NOT_OK(context_->Check());
-    }
-    return SqliteError(database_, code, "statement failed");
+  return Executed(sqlite3_exec(database_, sql, nullptr, nullptr, nullptr));
+}
+
+Status Connection::ExecutePrepared(const char* sql) {
+  ARROW_ASSIGN_OR_RAISE(const Statement statement, Prepare(sql));
+  const int code = sqlite3_step(statement.statement_);
+  return Executed(code == SQLITE_DONE ? SQLITE_OK : code);
+}
+
+Status Connection::Executed(int code) {
+  if (code == SQLITE_OK) return Status::OK();
+  // A wait that was cancelled looks like a busy database.
+  if ((code & 0xFF) == SQLITE_BUSY && context_ != nullptr) {
+    ARROW_RETURN_NOT_OK(context_->Check());
   }
-  return Status::OK();
+  return SqliteError(database_, code, "statement failed");
 }
 
 Result<Transaction> Transaction::Begin(Connection* connection, Mode mode) {
   const char* sql = mode == Mode::kRead        ? "BEGIN DEFERRED"
                     : mode == Mode::kImmediate ? "BEGIN IMMEDIATE"
                                                : "BEGIN EXCLUSIVE";
-  ARROW_RETURN_NOT_OK(connection->Execute(sql));
+  ARROW_RETURN_NOT_OK(connection->ExecutePrepared(sql));
   return Transaction(connection);
 }
 
@@ -189,11 +196,11 @@ Transaction::Transaction(Transaction&& other) noexcept
 Transaction::~Transaction() {
   if (connection_ == nullptr) return;
   // A failed rollback leaves nothing to do: some errors roll back by themselves.
-  connection_->Execute("ROLLBACK").ok();
+  connection_->ExecutePrepared("ROLLBACK").ok();
 }
 
 Status Transaction::Commit() {
-  ARROW_RETURN_NOT_OK(connection_->Execute("COMMIT"));
+  ARROW_RETURN_NOT_OK(connection_->ExecutePrepared("COMMIT"));
   connection_ = nullptr;
   return Status::OK();
 }

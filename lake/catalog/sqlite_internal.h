@@ -72,10 +72,14 @@ class Connection {
   Result<Statement> Prepare(const char* sql);
   /// Runs `sql` (one or several statements) without parameters or rows.
   Status Execute(const char* sql);
+  /// The same for one statement, a string literal, which stays prepared.
+  Status ExecutePrepared(const char* sql);
 
  private:
   Connection() = default;
   static int OnBusy(void* self, int calls);
+  /// The error of a statement that ended with `code`; SQLITE_OK is none.
+  Status Executed(int code);
 
   struct Finalize {
     void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }

@@ -159,7 +159,7 @@ Result<catalog::Entry> Maintenance::Clone(const Context& context, const OpenTabl
   if (!transaction.ok()) return abandon(transaction.status());
   CrashPoint("data_written");
   table::CommitOptions commit_options;
-  commit_options.authority = [&](const table::Dataset*) { return keeper.EnsureHeld(); };
+  commit_options.authority = [&](const table::Manifest*) { return keeper.EnsureHeld(); };
   Result<table::CommitResult> committed =
       table::Commit(context, *store, *transaction, commit_options);
   if (!committed.ok()) {

@@ -48,9 +48,9 @@ table::CommitOptions OptionsFor(const Context& context, const OpenTable& table,
                                 std::optional<uint64_t> replay_base) {
   table::CommitOptions options;
   // The row is not asked: a change that lands after a drop belongs to the dropped table.
-  options.authority = [&context, &table](const table::Dataset* newest) -> Status {
+  options.authority = [&context, &table](const table::Manifest* newest) -> Status {
     if (newest == nullptr) return TableMissing(table.entry);
-    return CheckIncarnation(context, table.entry, table.dataset->store().get(), newest->manifest());
+    return CheckIncarnation(context, table.entry, table.dataset->store().get(), *newest);
   };
   options.replay_base = replay_base;
   return options;
@@ -76,9 +76,10 @@ Result<table::CommitResult> CommitTransaction(const Context& context,
 }
 
 void PublishOutcome(const Context& context, LakehouseCore* core, const OpenTable& table,
-                    const OperationKey& operation, const CommitOutcome& outcome) {
+                    const OperationKey& operation, const CommitOutcome& outcome, bool hint_is_due) {
   // The hint is of the main line.
-  if (!table.dataset->branch() && outcome.version != table.dataset->manifest().version()) {
+  if (hint_is_due && !table.dataset->branch() &&
+      outcome.version != table.dataset->manifest().version()) {
     core->metastore()
         .AdvanceHint(HintContext(context), table.entry.incarnation, outcome.version)
         .ok();
@@ -120,6 +121,7 @@ Result<CommitOutcome> CommitPrepared(const Context& context, LakehouseCore* core
                         .num_deleted = change.num_deleted,
                         .num_updated = change.num_updated,
                         .num_inserted = change.num_inserted};
+  bool hint_is_due = true;
   if (!change.is_empty) {
     change.transaction.properties[table::kNumRowsProperty] = std::to_string(outcome.num_rows);
     ARROW_ASSIGN_OR_RAISE(
@@ -129,8 +131,9 @@ Result<CommitOutcome> CommitPrepared(const Context& context, LakehouseCore* core
     outcome.version = result.version;
     outcome.replayed = result.replayed;
     outcome.lost_attempts = result.lost_attempts;
+    hint_is_due = result.hint_is_due;
   }
-  PublishOutcome(context, core, table, operation, outcome);
+  PublishOutcome(context, core, table, operation, outcome, hint_is_due);
   return outcome;
 }
 

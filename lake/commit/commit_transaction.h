@@ -44,9 +44,10 @@ Result<table::CommitResult> CommitTransaction(const Context& context,
                                               table::CommitOptions options);
 
 /// Step 5 for a table that has its name: hint and record. The version is visible and durable
-/// without them.
+/// without them. The hint is left as it is where it is not due (CommitResult::hint_is_due).
 void PublishOutcome(const Context& context, LakehouseCore* core, const OpenTable& table,
-                    const OperationKey& operation, const CommitOutcome& outcome);
+                    const OperationKey& operation, const CommitOutcome& outcome,
+                    bool hint_is_due = true);
 
 /// Step 5 for a table that is created: version 1 stands, visible and durable; now its name does.
 /// kConflict: the name went to another, the table was not created. kCommitUnknown: the next start

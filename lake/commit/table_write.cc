@@ -85,14 +85,16 @@ class AppendWrite : public TableWrite {
     CrashPoint("data_written");
     const uint64_t read_version = table_->dataset->manifest().version();
     CommitOutcome outcome{.version = read_version, .num_rows = sink_->num_rows()};
+    bool hint_is_due = true;
     if (!fragments.empty() || replacement_) {
       ARROW_ASSIGN_OR_RAISE(table::CommitResult result,
                             CommitRows(context, read_version, std::move(fragments)));
       outcome.version = result.version;
       outcome.replayed = result.replayed;
       outcome.lost_attempts = result.lost_attempts;
+      hint_is_due = result.hint_is_due;
     }
-    PublishOutcome(context, core_.get(), *table_, operation_, outcome);
+    PublishOutcome(context, core_.get(), *table_, operation_, outcome, hint_is_due);
     return outcome;
   }
 
@@ -121,14 +123,13 @@ class AppendWrite : public TableWrite {
     table::CommitOptions options = OptionsFor(context, *table_, replay_base_);
     if (replacement_ && replaces_what_was_read_) {
       options.authority = [this, belongs = std::move(options.authority),
-                           read_version](const table::Dataset* newest) -> Status {
+                           read_version](const table::Manifest* newest) -> Status {
         ARROW_RETURN_NOT_OK(belongs(newest));
-        if (newest->manifest().version() == read_version) return Status::OK();
+        if (newest->version() == read_version) return Status::OK();
         return RetryableError(ErrorCode::kConflict,
                               "table was changed since the rows were read that shall replace its "
                               "own; run it again: '{}': version {} was read, {} is the newest",
-                              table_->entry.name.ToString(), read_version,
-                              newest->manifest().version());
+                              table_->entry.name.ToString(), read_version, newest->version());
       };
     }
     return CommitTransaction(context, store, std::move(transaction), operation_,
@@ -188,7 +189,7 @@ class CreateWrite : public TableWrite {
         context, /*read_version=*/0, std::move(create), sink_->TakeNewObjects());
     const Uuid uuid = transaction.uuid;
     table::CommitOptions options;
-    options.authority = [this](const table::Dataset*) { return keeper_.EnsureHeld(); };
+    options.authority = [this](const table::Manifest*) { return keeper_.EnsureHeld(); };
     Result<table::CommitResult> committed =
         CommitTransaction(context, store_, std::move(transaction), operation_, std::move(options));
     if (!committed.ok()) {

@@ -99,10 +99,13 @@ Result<UniqueFd> OpenFolderOf(int root, std::string_view key) {
 }
 
 Result<struct stat> StatObject(int root, std::string_view key) {
-  const KeyParts parts = SplitKey(key);
   ARROW_ASSIGN_OR_RAISE(UniqueFd folder, OpenFolderOf(root, key));
+  return StatObjectIn(folder.get(), key);
+}
+
+Result<struct stat> StatObjectIn(int folder, std::string_view key) {
   struct stat info;
-  if (fstatat(folder.get(), std::string(parts.name).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+  if (fstatat(folder, std::string(SplitKey(key).name).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
     return PosixError(errno, "cannot find object", key);
   }
   if (S_ISLNK(info.st_mode)) return PosixError(ELOOP, "cannot open object", key);

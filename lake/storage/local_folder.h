@@ -29,4 +29,7 @@ Result<UniqueFd> OpenFolderOf(int root, std::string_view key);
 /// if it is a symbolic link, kUnsupported if it is no regular file.
 Result<struct stat> StatObject(int root, std::string_view key);
 
+/// The same in `folder`, which OpenFolderOf opened for the key.
+Result<struct stat> StatObjectIn(int folder, std::string_view key);
+
 }  // namespace lake::storage

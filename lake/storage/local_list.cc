@@ -67,7 +67,7 @@ class FolderLister {
 
  private:
   Result<bool> Visit(int fd, const std::string& folder, const std::string& name, int depth) {
-    const std::string key = folder + name;
+    std::string key = folder + name;
     if (key.back() == '/') {
       if (!builder_.WantsFolder(key)) return true;
       auto inner = OpenFolder(fd, std::string_view(name).substr(0, name.size() - 1));
@@ -85,7 +85,7 @@ class FolderLister {
         break;
     }
     if (request_.keys_only) {
-      builder_.Append({key, 0, 0});
+      builder_.Append({std::move(key), 0, 0});
       return true;
     }
     struct stat info;
@@ -94,7 +94,7 @@ class FolderLister {
       return PosixError(errno, "cannot list object", key);
     }
     if (!S_ISREG(info.st_mode)) return true;
-    builder_.Append({key, static_cast<uint64_t>(info.st_size),
+    builder_.Append({std::move(key), static_cast<uint64_t>(info.st_size),
                      int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec});
     return true;
   }
@@ -102,24 +102,28 @@ class FolderLister {
   /// The first kBatchSize names after `done` that can matter, in order.
   Result<SortNames> NextNames(DIR* dir, int fd, const std::string& folder,
                               const std::string& done) {
-    SortNames heap;  // greatest first
-    rewinddir(dir);
+    // Greatest first, once it is full.
+    SortNames heap;
+    const Wanted wanted(request_, folder);
+    if (!done.empty()) rewinddir(dir);
     while (true) {
       errno = 0;
       const dirent* entry = readdir(dir);
       if (entry == nullptr) break;
       std::string name = SortName(fd, *entry);
-      if (name.empty() || name <= done || !IsWanted(folder + name)) continue;
-      if (heap.size() == kBatchSize) {
-        if (name >= heap.front()) continue;
-        std::pop_heap(heap.begin(), heap.end());
-        heap.pop_back();
+      if (name.empty() || name <= done || !IsWanted(wanted, folder, name)) continue;
+      if (heap.size() < kBatchSize) {
+        heap.push_back(std::move(name));
+        if (heap.size() == kBatchSize) std::make_heap(heap.begin(), heap.end());
+        continue;
       }
-      heap.push_back(std::move(name));
+      if (name >= heap.front()) continue;
+      std::pop_heap(heap.begin(), heap.end());
+      heap.back() = std::move(name);
       std::push_heap(heap.begin(), heap.end());
     }
     if (errno != 0) return PosixError(errno, "cannot list folder", folder);
-    std::sort_heap(heap.begin(), heap.end());
+    std::sort(heap.begin(), heap.end());
     return heap;
   }
 
@@ -137,9 +141,25 @@ class FolderLister {
     return type == DT_REG ? name : std::string();
   }
 
-  bool IsWanted(const std::string& key) const {
-    if (key.back() == '/') return builder_.WantsFolder(key);
-    return key.starts_with(request_.prefix) && key > request_.start_after;
+  /// What is asked of the objects of a folder, without the folder that all keys begin with: names
+  /// that cannot matter are passed over before their keys are made.
+  struct Wanted {
+    Wanted(const ListRequest& request, const std::string& folder)
+        : prefix(Below(request.prefix, folder)), start_after(Below(request.start_after, folder)) {}
+
+    /// Nothing where it does not lead into the folder: which folders are walked has been decided,
+    /// and the page builder judges the whole key.
+    static std::string_view Below(std::string_view text, std::string_view folder) {
+      return text.starts_with(folder) ? text.substr(folder.size()) : std::string_view();
+    }
+
+    std::string_view prefix;
+    std::string_view start_after;
+  };
+
+  bool IsWanted(const Wanted& wanted, const std::string& folder, const std::string& name) const {
+    if (name.back() == '/') return builder_.WantsFolder(folder + name);
+    return name.starts_with(wanted.prefix) && name > wanted.start_after;
   }
 
   const Context& context_;

@@ -26,6 +26,8 @@ namespace {
 
 constexpr size_t kMaxOpenFiles = 128;
 constexpr size_t kWriteBufferBytes = 64 * 1024;
+// Of an object being written, what is given to the device at once while more is being made.
+constexpr uint64_t kWritebackBytes = 8 * 1024 * 1024;
 // Reading that much in vain takes as long as a call.
 constexpr uint64_t kMaxGap = 8 * 1024;
 // Smaller reads of one call share a buffer.
@@ -37,6 +39,7 @@ struct Folders {
   UniqueFd root;
   /// Not valid if temporaries lie beside their target.
   UniqueFd temp_dir;
+  LocalSync sync;
 };
 
 class LocalWriter : public ObjectWriter {
@@ -48,8 +51,12 @@ class LocalWriter : public ObjectWriter {
   Status Write(std::string_view bytes) override {
     position_ += bytes.size();
     if (buffer_.size() + bytes.size() > kWriteBufferBytes) ARROW_RETURN_NOT_OK(Flush());
-    if (bytes.size() >= kWriteBufferBytes) return object_->Append(bytes);
-    buffer_.append(bytes);
+    if (bytes.size() < kWriteBufferBytes) {
+      buffer_.append(bytes);
+      return Status::OK();
+    }
+    ARROW_RETURN_NOT_OK(object_->Append(bytes));
+    if (position_ - started_ >= kWritebackBytes) StartWriteback();
     return Status::OK();
   }
 
@@ -57,6 +64,7 @@ class LocalWriter : public ObjectWriter {
 
   Status Finish() override {
     ARROW_RETURN_NOT_OK(Flush());
+    if (started_ != 0) StartWriteback();
     return object_->Publish(condition_);
   }
 
@@ -67,12 +75,22 @@ class LocalWriter : public ObjectWriter {
     return status;
   }
 
+  /// Has the device write what is there already, so that little is left for the sync to wait for.
+  /// Only a hint: what fails, fails again in the sync.
+  void StartWriteback() {
+    (void)sync_file_range(object_->descriptor(), static_cast<off64_t>(started_),
+                          static_cast<off64_t>(position_ - started_), SYNC_FILE_RANGE_WRITE);
+    started_ = position_;
+  }
+
   const std::shared_ptr<Folders> folders_;
   const std::unique_ptr<TemporaryObject> object_;
   const PutCondition condition_;
   /// Joins small writes.
   std::string buffer_;
   uint64_t position_ = 0;
+  /// Bytes that the device was given.
+  uint64_t started_ = 0;
 };
 
 class LocalStagedObject : public StagedObject {
@@ -82,7 +100,9 @@ class LocalStagedObject : public StagedObject {
 
   const std::string& key() const override { return object_->key(); }
   Status Publish(const Context& context, PutCondition condition) override {
-    return object_->Publish(condition);
+    ARROW_RETURN_NOT_OK(object_->Publish(condition));
+    folders_->sync.Published(*object_);
+    return Status::OK();
   }
   TemporaryObject* object() const { return object_.get(); }
 
@@ -135,6 +155,10 @@ class LocalStore : public ObjectStore {
     std::vector<std::shared_ptr<arrow::Buffer>> buffers(ranges.size());
     for (size_t i = 0; i < ranges.size(); ++i) {
       const size_t read = plan.read_of[i];
+      if (ranges[i] == plan.reads[read]) {
+        buffers[i] = reads[read];
+        continue;
+      }
       buffers[i] = arrow::SliceBuffer(reads[read], ranges[i].offset - plan.reads[read].offset,
                                       ranges[i].length);
     }
@@ -188,21 +212,21 @@ class LocalStore : public ObjectStore {
       }
       objects.push_back(ours->object());
     }
-    return sync_.Run(folders_->root.get(), keys, objects);
+    return folders_->sync.Run(folders_->root.get(), keys, objects);
   }
 
   Status Delete(const Context& context, const std::string& key) override {
     ARROW_RETURN_NOT_OK(CheckKey(key));
-    const KeyParts parts = SplitKey(key);
-    auto found = StatObject(folders_->root.get(), key);
-    if (found.ok()) {
+    const Status deleted = [&]() -> Status {
       ARROW_ASSIGN_OR_RAISE(UniqueFd folder, OpenFolderOf(folders_->root.get(), key));
-      if (unlinkat(folder.get(), std::string(parts.name).c_str(), 0) == 0 || errno == ENOENT) {
+      ARROW_RETURN_NOT_OK(StatObjectIn(folder.get(), key).status());
+      if (unlinkat(folder.get(), std::string(SplitKey(key).name).c_str(), 0) == 0) {
         return Status::OK();
       }
       return PosixError(errno, "cannot delete object", key);
-    }
-    return CodeOf(found.status()) == ErrorCode::kNotFound ? Status::OK() : found.status();
+    }();
+    if (!deleted.ok() && CodeOf(deleted) == ErrorCode::kNotFound) return Status::OK();
+    return deleted;
   }
 
  private:
@@ -260,7 +284,6 @@ class LocalStore : public ObjectStore {
   const std::string identity_;
   const std::shared_ptr<Folders> folders_;
   LocalFileCache files_{kMaxOpenFiles};
-  LocalSync sync_;
 };
 
 /// Makes the folder `path` with all above it that are missing, and makes their names durable.

@@ -310,6 +310,23 @@ TEST_F(LocalStoreTest, MissingRightsAreNamed) {
   EXPECT_THAT(Keys(), ElementsAre("locked/x"));
 }
 
+// Larger than what is given to the device at once, and not a multiple of it.
+TEST_F(LocalStoreTest, LargeObjectsComeOutAsTheyWereWritten) {
+  std::string expected;
+  auto writer = store_->OpenWriter(context_, "large", PutCondition::kIfAbsent);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  for (size_t i = 0; expected.size() < (20 << 20); ++i) {
+    const std::string piece((i * i * 7919) % 700'000, static_cast<char>('a' + i % 26));
+    ASSERT_TRUE((*writer)->Write(piece).ok());
+    expected += piece;
+  }
+  EXPECT_EQ((*writer)->position(), expected.size());
+  ASSERT_TRUE((*writer)->Finish().ok());
+  auto bytes = store_->GetAll(context_, "large", expected.size());
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_TRUE((*bytes)->ToString() == expected);
+}
+
 TEST_F(LocalStoreTest, AFullDiskIsNamed) {
   int fd = open("/dev/full", O_WRONLY);
   ASSERT_GE(fd, 0);

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <functional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,8 @@ namespace {
 
 // Forgetting costs a few fsyncs, so the memory is bounded in the simplest way.
 constexpr size_t kMaxRemembered = 4096;
+// Folders of one round that stay open from the look at them until they are synced.
+constexpr size_t kMaxKeptOpen = 16;
 
 }  // namespace
 
@@ -29,10 +32,9 @@ Status LocalSync::SyncDescriptor(int fd, std::string_view object) const {
   return Status::OK();
 }
 
-Result<LocalSync::FolderIdentity> LocalSync::Identify(int root, std::string_view folder) {
-  ARROW_ASSIGN_OR_RAISE(UniqueFd fd, OpenFolder(root, folder));
+Result<LocalSync::FolderIdentity> LocalSync::Identify(int fd, std::string_view folder) {
   struct statx info;
-  if (statx(fd.get(), "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &info) != 0) {
+  if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &info) != 0) {
     return PosixError(errno, "cannot stat folder", folder);
   }
   FolderIdentity identity;
@@ -44,10 +46,43 @@ Result<LocalSync::FolderIdentity> LocalSync::Identify(int root, std::string_view
   return identity;
 }
 
-Status LocalSync::Collect(int root, std::string_view folder, std::set<std::string>* sync,
-                          Folders* named) {
-  while (sync->insert(std::string(folder)).second && !folder.empty()) {
-    ARROW_ASSIGN_OR_RAISE(FolderIdentity identity, Identify(root, folder));
+Result<LocalSync::FileIdentity> LocalSync::IdentifyFile(int fd, std::string_view key) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return PosixError(errno, "cannot stat object", key);
+  return FileIdentity{info.st_dev, info.st_ino, info.st_size, info.st_mtim};
+}
+
+void LocalSync::Published(const TemporaryObject& object) {
+  if (!object.synced()) return;
+  const Result<FileIdentity> identity = IdentifyFile(object.descriptor(), object.key());
+  // Not remembering costs an fsync.
+  if (!identity.ok()) return;
+  MutexLock lock(&mutex_);
+  if (published_.size() >= kMaxRemembered) published_.clear();
+  published_.insert_or_assign(object.key(), *identity);
+}
+
+bool LocalSync::LacksOnlyItsName(int root, const std::string& key) {
+  FileIdentity durable;
+  {
+    MutexLock lock(&mutex_);
+    auto found = published_.find(key);
+    if (found == published_.end()) return false;
+    durable = found->second;
+  }
+  auto file = LocalFile::Open(root, key);
+  if (!file.ok()) return false;
+  Result<FileIdentity> identity = IdentifyFile((*file)->descriptor(), key);
+  return identity.ok() && *identity == durable;
+}
+
+Status LocalSync::Collect(int root, std::string_view folder, OpenFolders* sync, Folders* named) {
+  while (true) {
+    const auto [place, is_new] = sync->try_emplace(std::string(folder));
+    if (!is_new || folder.empty()) return Status::OK();
+    ARROW_ASSIGN_OR_RAISE(UniqueFd fd, OpenFolder(root, folder));
+    ARROW_ASSIGN_OR_RAISE(FolderIdentity identity, Identify(fd.get(), folder));
+    if (sync->size() <= kMaxKeptOpen) place->second = std::move(fd);
     {
       MutexLock lock(&mutex_);
       auto found = durable_.find(folder);
@@ -56,12 +91,11 @@ Status LocalSync::Collect(int root, std::string_view folder, std::set<std::strin
     named->emplace(folder, identity);
     folder = SplitKey(folder).folder;
   }
-  return Status::OK();
 }
 
 Status LocalSync::Run(int root, std::span<const std::string> keys,
                       std::span<TemporaryObject* const> staged) {
-  std::set<std::string> folders;
+  OpenFolders folders;
   // Identities are taken before the sync: what it makes durable is at least that.
   Folders named;
   for (const std::string& key : keys) {
@@ -78,7 +112,7 @@ Status LocalSync::Run(int root, std::span<const std::string> keys,
   std::vector<std::function<Status()>> tasks;
   tasks.reserve(keys.size() + staged.size() + folders.size());
   for (const std::string& key : std::set<std::string>(keys.begin(), keys.end())) {
-    if (IsFolder(key)) continue;
+    if (IsFolder(key) || LacksOnlyItsName(root, key)) continue;
     tasks.push_back([this, root, key]() -> Status {
       ARROW_ASSIGN_OR_RAISE(auto file, LocalFile::Open(root, key));
       return SyncDescriptor(file->descriptor(), key);
@@ -87,18 +121,22 @@ Status LocalSync::Run(int root, std::span<const std::string> keys,
   for (const TemporaryObject* object : staged) {
     tasks.push_back([this, object] { return SyncDescriptor(object->descriptor(), object->key()); });
   }
-  for (const std::string& folder : folders) {
-    tasks.push_back([this, root, &folder]() -> Status {
-      ARROW_ASSIGN_OR_RAISE(UniqueFd fd, OpenFolder(root, folder));
+  for (auto& [folder, fd] : folders) {
+    tasks.push_back([this, root, &folder, &fd]() -> Status {
+      if (!fd.valid()) {
+        ARROW_ASSIGN_OR_RAISE(fd, OpenFolder(root, folder));
+      }
       return SyncDescriptor(fd.get(), folder.empty() ? "the root folder" : folder);
     });
   }
   ARROW_RETURN_NOT_OK(
       ParallelFor(IoThreadPool(), tasks.size(), [&](size_t i) { return tasks[i](); }));
+  for (TemporaryObject* object : staged) object->MarkSynced();
 
   MutexLock lock(&mutex_);
   if (durable_.size() + named.size() > kMaxRemembered) durable_.clear();
   for (auto& [folder, identity] : named) durable_.insert_or_assign(folder, identity);
+  for (const std::string& key : keys) published_.erase(key);
   return Status::OK();
 }
 

@@ -17,8 +17,10 @@ namespace lake::storage {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::Contains;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
+using ::testing::UnorderedElementsAreArray;
 
 // The system call is a plain function, so what it saw lies beside it.
 Mutex seen_mutex;
@@ -128,6 +130,67 @@ TEST_F(LocalSyncTest, StagedBytesNeedNoFolder) {
   auto synced = Seen();
   ASSERT_EQ(synced.size(), 1u);
   EXPECT_TRUE(synced[0].starts_with("a/.tmp-lake-")) << synced[0];
+}
+
+TEST_F(LocalSyncTest, ANameOfBytesThatAreDurableNeedsItsFolderOnly) {
+  auto object = TemporaryObject::Make(Context(), root_.get(), -1, "a/1").ValueOrDie();
+  ASSERT_TRUE(object->Append("bytes").ok());
+  ASSERT_TRUE(Sync({}, {object.get()}).ok());
+  Seen();
+  ASSERT_TRUE(object->Publish(PutCondition::kIfAbsent).ok());
+  sync_.Published(*object);
+  ASSERT_TRUE(Sync({"a/1"}).ok());
+  EXPECT_THAT(Seen(), UnorderedElementsAre("a", ""));
+  // Then it is an object like any other.
+  ASSERT_TRUE(Sync({"a/1"}).ok());
+  EXPECT_THAT(Seen(), UnorderedElementsAre("a/1", "a"));
+}
+
+TEST_F(LocalSyncTest, BytesThatMayNotBeDurableAreSyncedWithTheirName) {
+  for (const char* what : {"never synced", "synced before the end", "changed", "replaced"}) {
+    SCOPED_TRACE(what);
+    const std::string_view how(what);
+    auto object = TemporaryObject::Make(Context(), root_.get(), -1, "a/1").ValueOrDie();
+    ASSERT_TRUE(object->Append("bytes").ok());
+    if (how != "never synced") ASSERT_TRUE(Sync({}, {object.get()}).ok());
+    if (how == "synced before the end") ASSERT_TRUE(object->Append("and more").ok());
+    ASSERT_TRUE(object->Publish(PutCondition::kNone).ok());
+    sync_.Published(*object);
+    if (how == "changed") std::ofstream(root_path_ + "/a/1", std::ios::app) << "more";
+    if (how == "replaced") {
+      Write("a/2");
+      fs::rename(root_path_ + "/a/2", root_path_ + "/a/1");
+    }
+    Seen();
+    ASSERT_TRUE(Sync({"a/1"}).ok());
+    EXPECT_THAT(Seen(), Contains("a/1"));
+  }
+}
+
+TEST_F(LocalSyncTest, ANameIsNotTakenForDurableWhereItsFolderFails) {
+  auto object = TemporaryObject::Make(Context(), root_.get(), -1, "a/1").ValueOrDie();
+  ASSERT_TRUE(Sync({}, {object.get()}).ok());
+  ASSERT_TRUE(object->Publish(PutCondition::kIfAbsent).ok());
+  sync_.Published(*object);
+  FailOn(root_path_ + "/a");
+  EXPECT_EQ(CodeOf(Sync({"a/1"})), ErrorCode::kIo);
+  FailOn("");
+  Seen();
+  ASSERT_TRUE(Sync({"a/1"}).ok());
+  EXPECT_THAT(Seen(), UnorderedElementsAre("a", ""));
+}
+
+TEST_F(LocalSyncTest, ManyFoldersAreSyncedInOneRound) {
+  std::vector<std::string> keys;
+  std::vector<std::string> wanted{"", "t"};
+  for (int i = 0; i < 40; ++i) {
+    keys.push_back(fmt::format("t/{}/1", i));
+    Write(keys.back());
+    wanted.push_back(keys.back());
+    wanted.push_back(fmt::format("t/{}", i));
+  }
+  ASSERT_TRUE(Sync(keys).ok());
+  EXPECT_THAT(Seen(), UnorderedElementsAreArray(wanted));
 }
 
 TEST_F(LocalSyncTest, AFailedSyncIsAnErrorAndIsNotRemembered) {

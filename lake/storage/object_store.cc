@@ -13,8 +13,12 @@ Result<std::vector<ObjectInfo>> ListAll(ObjectStore* store, const Context& conte
   request.keys_only = keys_only;
   do {
     ARROW_ASSIGN_OR_RAISE(ListPage page, store->List(context, request));
-    all.insert(all.end(), std::make_move_iterator(page.objects.begin()),
-               std::make_move_iterator(page.objects.end()));
+    if (all.empty()) {
+      all = std::move(page.objects);
+    } else {
+      all.insert(all.end(), std::make_move_iterator(page.objects.begin()),
+                 std::make_move_iterator(page.objects.end()));
+    }
     request.start_after = std::move(page.next_start_after);
   } while (!request.start_after.empty());
   return all;

@@ -46,6 +46,7 @@ TemporaryObject::~TemporaryObject() {
 }
 
 Status TemporaryObject::Append(std::string_view bytes) {
+  synced_ = false;
   return WriteFully(fd_.get(), bytes, key_);
 }
 

@@ -28,6 +28,10 @@ class TemporaryObject {
 
   int descriptor() const { return fd_.get(); }
 
+  /// True once all bytes were made durable; LocalSync says when.
+  bool synced() const { return synced_; }
+  void MarkSynced() { synced_ = true; }
+
   /// Gives the object its name: see StagedObject::Publish.
   Status Publish(PutCondition condition);
 
@@ -39,6 +43,7 @@ class TemporaryObject {
   UniqueFd fd_;
   FileName temporary_;
   bool published_ = false;
+  bool synced_ = false;
 };
 
 /// Writes all of `bytes` to `fd`; `key` is for the error text.

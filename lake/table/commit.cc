@@ -10,10 +10,10 @@
 #include "lake/base/retry_pause.h"
 #include "lake/table/commit_queue_internal.h"
 #include "lake/table/conflict_internal.h"
-#include "lake/table/dataset_impl.h"
 #include "lake/table/foreign_sync.h"
 #include "lake/table/manifest_build_internal.h"
 #include "lake/table/rebase_internal.h"
+#include "lake/table/table_cache.h"
 #include "lake/table/transaction_internal.h"
 #include "lake/table/version_list.h"
 
@@ -75,9 +75,14 @@ class Committer {
   Result<bool> Publish(storage::StagedObject* staged, const std::string& bytes, uint64_t version);
   enum class ReadBack { kMine, kAnothers, kAbsent, kUnreadable };
   ReadBack ReadItBack(const std::string& key, const std::string& bytes, Status* reason);
+  /// Keeps the manifest of `size` bytes that was put for whoever reads it next.
+  void Remember(const std::string& key, size_t size, std::shared_ptr<const Manifest> manifest);
   /// Steps 6 and 7.
   Result<CommitResult> Acknowledge(uint64_t version, ManifestNaming naming,
                                    std::shared_ptr<const Manifest> manifest, bool replayed);
+
+  /// Step 7; true unless the last hint is young enough.
+  bool AdvanceHint(const Context& context, uint64_t version);
 
   Status Unknown(uint64_t version, const Status& reason) const;
   /// The context for what must be settled even if the caller gave up.
@@ -119,13 +124,13 @@ class Committer {
   /// The version on top of which the next put goes; null for a create.
   std::shared_ptr<const Manifest> newest_;
   std::shared_ptr<const Manifest> read_;
-  ManifestNaming naming_ = ManifestNaming::kV2;
-  std::shared_ptr<Dataset> newest_dataset_;
+  std::unique_ptr<CommitTurn> turn_;
   int lost_attempts_ = 0;
 };
 
 Result<CommitResult> Committer::Run() {
   Result<CommitResult> result = RunAttempts();
+  turn_.reset();
   const bool unknown = !result.ok() && IsCommitStateUnknown(result.status());
   if (!unknown && (!result.ok() || found_other_transaction_)) RemoveFiles();
   // Attempts that another commit beat for good, and what the rebase put in place of the
@@ -154,8 +159,9 @@ Status Committer::CheckTransaction() const {
 
 Result<CommitResult> Committer::RunAttempts() {
   ARROW_RETURN_NOT_OK(CheckTransaction());
-  const Result<std::unique_ptr<CommitTurn>> turn = CommitTurn::Take(context_, store_->identity());
+  Result<std::unique_ptr<CommitTurn>> turn = CommitTurn::Take(context_, store_->identity());
   if (!turn.ok()) return put_may_exist_ ? Unknown(0, turn.status()) : turn.status();
+  turn_ = *std::move(turn);
   for (;;) {
     Status running = context_.Check();
     if (!running.ok()) return put_may_exist_ ? Unknown(0, running) : running;
@@ -178,7 +184,6 @@ Result<std::optional<CommitResult>> Committer::Attempt() {
 
   uint64_t version = first_version_;
   newest_ = nullptr;
-  newest_dataset_ = nullptr;
   if (creates_) {
     if (!versions.empty()) {
       return Error(ErrorCode::kAlreadyExists, "folder holds a table already: {}",
@@ -193,14 +198,13 @@ Result<std::optional<CommitResult>> Committer::Attempt() {
     }
     version = versions.newest() + 1;
     Result<std::shared_ptr<const Manifest>> newest =
-        ReadManifest(context_, store_.get(), versions.newest(), versions.naming);
+        ReadManifestCached(context_, store_.get(), versions.newest(), versions.naming);
     if (!newest.ok()) {
       // Listed, and gone by now: a clean-up took it after a newer one came.
       if (CodeOf(newest.status()) == ErrorCode::kNotFound) return std::nullopt;
       return newest.status();
     }
     newest_ = *std::move(newest);
-    naming_ = versions.naming;
     ARROW_RETURN_NOT_OK(CheckConflicts(versions, *newest_));
     ARROW_RETURN_NOT_OK(CheckAuthority());
   }
@@ -216,6 +220,10 @@ Result<std::optional<CommitResult>> Committer::Attempt() {
   ARROW_ASSIGN_OR_RAISE(bool mine, Publish(staged.get(), bytes, version));
   if (!mine) return std::nullopt;
   CrashPoint("manifest_visible");
+  Remember(key, bytes.size(), manifest);
+  // The next commit may go on top of this one: it is made durable by syncs of the same folder, so
+  // that no later version outlives it.
+  turn_.reset();
   ARROW_ASSIGN_OR_RAISE(CommitResult result, Acknowledge(version, versions.naming,
                                                          std::move(manifest), /*replayed=*/false));
   return result;
@@ -263,7 +271,7 @@ Result<std::optional<CommitResult>> Committer::Search(const VersionList& version
 Result<std::optional<CommitResult>> Committer::Examine(const VersionList& versions,
                                                        uint64_t version) {
   Result<std::shared_ptr<const Manifest>> manifest =
-      ReadManifest(context_, store_.get(), version, versions.naming);
+      ReadManifestCached(context_, store_.get(), version, versions.naming);
   Result<pb::Transaction> theirs = manifest.ok()
                                        ? ReadTransaction(context_, store_.get(), FileOf(**manifest))
                                        : Result<pb::Transaction>(manifest.status());
@@ -357,7 +365,7 @@ Status Committer::LoadRead(const VersionList& versions, const Manifest& newest) 
     return Status::OK();
   }
   Result<std::shared_ptr<const Manifest>> read =
-      ReadManifest(context_, store_.get(), transaction_.read_version, versions.naming);
+      ReadManifestCached(context_, store_.get(), transaction_.read_version, versions.naming);
   if (!read.ok()) {
     return RetryableError(ErrorCode::kConflict,
                           "version that the operation read is gone; run it again: {}: version {}",
@@ -408,13 +416,7 @@ Result<std::string> Committer::Build(const VersionList& versions) {
 }
 
 Status Committer::CheckAuthority() {
-  if (!options_.authority) return Status::OK();
-  if (newest_ != nullptr && newest_dataset_ == nullptr) {
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Schema> schema,
-                          format::ToArrow(newest_->schema()));
-    newest_dataset_ = std::make_shared<DatasetImpl>(store_, newest_, naming_, std::move(schema));
-  }
-  return options_.authority(newest_dataset_.get());
+  return options_.authority ? options_.authority(newest_.get()) : Status::OK();
 }
 
 Status Committer::Prepare(const VersionList& versions, storage::StagedObject* staged) {
@@ -491,6 +493,27 @@ Result<bool> Committer::Publish(storage::StagedObject* staged, const std::string
   }
 }
 
+void Committer::Remember(const std::string& key, size_t size,
+                         std::shared_ptr<const Manifest> manifest) {
+  const std::string identity = store_->identity();
+  if (identity.empty()) return;
+  const Result<storage::ObjectInfo> info = store_->Head(Settling(), key);
+  // Of another size it would be another's, put where the whole table was replaced.
+  if (!info.ok() || info->size != size) return;
+  TableCache::Process()->PutManifest(identity, *info, std::move(manifest));
+}
+
+// Only a hint, as upstream since 7.1 keeps it: nobody may rely on it, so an error means nothing.
+bool Committer::AdvanceHint(const Context& context, uint64_t version) {
+  if (!creates_ && !HintIsDue(store_->identity(), context.clock->MonotonicNanos())) return false;
+  // Where a file is put in the place of another, ext4 writes it to the disk at once; a hint may as
+  // well be missing for a moment.
+  (void)store_->Delete(context, kHintKey);
+  (void)store_->Put(context, kHintKey, fmt::format("{{\"version\":{}}}", version),
+                    storage::PutCondition::kNone);
+  return true;
+}
+
 Result<CommitResult> Committer::Acknowledge(uint64_t version, ManifestNaming naming,
                                             std::shared_ptr<const Manifest> manifest,
                                             bool replayed) {
@@ -502,13 +525,11 @@ Result<CommitResult> Committer::Acknowledge(uint64_t version, ManifestNaming nam
   Status synced = store_->Sync(context, keys, {});
   if (!synced.ok()) return Unknown(version, synced);
   CrashPoint("manifest_synced");
-
-  // Only a hint, as upstream since 7.1 keeps it: nobody may rely on it, so an error means nothing.
-  (void)store_->Put(context, kHintKey, fmt::format("{{\"version\":{}}}", version),
-                    storage::PutCondition::kNone);
+  const bool hint_is_due = AdvanceHint(context, version);
   return CommitResult{.version = version,
                       .replayed = replayed,
                       .lost_attempts = lost_attempts_,
+                      .hint_is_due = hint_is_due,
                       .manifest = std::move(manifest)};
 }
 

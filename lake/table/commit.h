@@ -25,9 +25,9 @@ inline constexpr char kPayloadDigestProperty[] = "lake.payload_digest";
 /// Rows that a change wrote, changed and deleted: a replay tells them.
 inline constexpr char kNumRowsProperty[] = "lake.num_rows";
 
-/// What stands in the way of a commit, asked for before each attempt (DESIGN: commit, step 3).
-/// An error ends the commit as not done.
-using AuthorityCheck = std::function<Status(const Dataset* newest)>;
+/// What stands in the way of a commit, asked for before each attempt (DESIGN: commit, step 3) with
+/// the version that it goes on top of, null for a first one. An error ends the commit as not done.
+using AuthorityCheck = std::function<Status(const Manifest* newest)>;
 
 struct CommitOptions {
   AuthorityCheck authority;
@@ -46,6 +46,9 @@ struct CommitResult {
   bool replayed = false;
   /// Attempts that lost against another commit.
   int lost_attempts = 0;
+  /// False where hints told of the table a moment ago: they may be too low, and each costs as much
+  /// as a small file.
+  bool hint_is_due = true;
   std::shared_ptr<const Manifest> manifest;
 };
 

@@ -62,17 +62,35 @@ std::vector<std::string> DataFiles(const Context& context, ObjectStore* store) {
 /// The table of docs/commit.md: may the outcome be unknown when `fault` hits call `number` of
 /// `calls`?
 bool MayBeUnknown(const std::vector<StoreCall>& calls, size_t number, Fault fault) {
-  auto publish = std::find_if(calls.begin(), calls.end(), [](const StoreCall& call) {
-    return call.operation == StoreOperation::kPublish;
-  });
-  const size_t published = publish - calls.begin();
+  auto is = [](StoreOperation operation) {
+    return [operation](const StoreCall& call) { return call.operation == operation; };
+  };
+  const auto publish = std::find_if(calls.begin(), calls.end(), is(StoreOperation::kPublish));
+  const auto sync = std::find_if(publish, calls.end(), is(StoreOperation::kSync));
+  const auto call = calls.begin() + static_cast<std::ptrdiff_t>(number);
   const bool crash = fault == Fault::kCrash || fault == Fault::kEffectThenCrash;
-  // The put is sent: with the store gone, nobody can tell.
-  if (number == published) return crash;
   // The version is visible: its durability hangs on this sync.
-  if (number == published + 1) return calls[number].operation == StoreOperation::kSync;
-  return false;
+  if (call == sync) return true;
+  // The put is sent: with the store gone, nobody can tell, or make it durable.
+  return call >= publish && call < sync && crash;
 }
+
+/// A store that says who it is, another one each time: then the process remembers what it put.
+class NamedStore : public storage::InterceptedStore {
+ public:
+  explicit NamedStore(std::shared_ptr<ObjectStore> inner) : InterceptedStore(std::move(inner)) {
+    static int number = 0;
+    identity_ = fmt::format("swept:{}", ++number);
+  }
+  std::string identity() const override { return identity_; }
+  Status Around(const Context& context, const StoreCall& call,
+                const std::function<Status()>& effect) override {
+    return effect();
+  }
+
+ private:
+  std::string identity_;
+};
 
 class CommitFaultTest : public ::testing::TestWithParam<TableOperation> {};
 
@@ -84,7 +102,8 @@ TEST_P(CommitFaultTest, EveryCallUnderEveryFault) {
     auto inner = storage::MakeMemoryStore();
     operation.prepare(surroundings.context(), inner);
     auto faulty = std::make_shared<FaultyStore>(inner);
-    ASSERT_TRUE(operation.run(surroundings.context(), faulty, std::nullopt).ok());
+    auto named = std::make_shared<NamedStore>(faulty);
+    ASSERT_TRUE(operation.run(surroundings.context(), named, std::nullopt).ok());
     calls = faulty->calls();
   }
   int unknown = 0;
@@ -101,7 +120,8 @@ TEST_P(CommitFaultTest, EveryCallUnderEveryFault) {
       const std::vector<std::string> files_before = DataFiles(context, inner.get());
       auto faulty = std::make_shared<FaultyStore>(inner);
       faulty->FailCall(number, fault);
-      Result<CommitResult> result = operation.run(context, faulty, std::nullopt);
+      auto named = std::make_shared<NamedStore>(faulty);
+      Result<CommitResult> result = operation.run(context, named, std::nullopt);
       const int found = CountOperation(context, inner.get());
       if (result.ok()) {
         ++done;
@@ -164,7 +184,8 @@ TEST(CommitRaceFaultTest, EveryCallOfALostRaceUnderEveryFault) {
       append.prepare(context, inner);
       if (calls.empty()) {
         auto faulty = std::make_shared<FaultyStore>(std::make_shared<OvertakenStore>(inner));
-        CommitResult result = append.run(context, faulty, std::nullopt).ValueOrDie();
+        auto named = std::make_shared<NamedStore>(faulty);
+        CommitResult result = append.run(context, named, std::nullopt).ValueOrDie();
         EXPECT_EQ(result.lost_attempts, 1);
         calls = faulty->calls();
         break;
@@ -173,7 +194,8 @@ TEST(CommitRaceFaultTest, EveryCallOfALostRaceUnderEveryFault) {
                                calls[number].ToString()));
       auto faulty = std::make_shared<FaultyStore>(std::make_shared<OvertakenStore>(inner));
       faulty->FailCall(number, fault);
-      Result<CommitResult> result = append.run(context, faulty, std::nullopt);
+      auto named = std::make_shared<NamedStore>(faulty);
+      Result<CommitResult> result = append.run(context, named, std::nullopt);
       ++swept;
       const int found = CountOperation(context, inner.get());
       if (result.ok()) {

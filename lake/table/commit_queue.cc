@@ -12,6 +12,9 @@ namespace {
 
 // How long a cancellation or a deadline may go unnoticed.
 constexpr std::chrono::milliseconds kStep(20);
+constexpr int64_t kHintNanos = 100'000'000;
+// Tables whose last hint is remembered.
+constexpr size_t kMaxHints = 1024;
 
 struct Table {
   std::condition_variable freed;
@@ -65,6 +68,20 @@ CommitTurn::~CommitTurn() {
   } else {
     table.freed.notify_one();
   }
+}
+
+bool HintIsDue(const std::string& store_identity, int64_t now_nanos) {
+  if (store_identity.empty()) return true;
+  static std::mutex mutex;
+  static auto* const last_by_store = new std::unordered_map<std::string, int64_t>();
+  std::lock_guard<std::mutex> lock(mutex);
+  // Forgetting costs a hint.
+  if (last_by_store->size() >= kMaxHints) last_by_store->clear();
+  const auto [last, is_new] = last_by_store->try_emplace(store_identity, now_nanos);
+  const int64_t age = now_nanos - last->second;
+  if (!is_new && age >= 0 && age < kHintNanos) return false;
+  last->second = now_nanos;
+  return true;
 }
 
 }  // namespace lake::table

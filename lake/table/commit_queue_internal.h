@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,5 +29,10 @@ class CommitTurn {
 
   const std::string identity_;
 };
+
+/// True if hints should tell of a version that was committed at `now_nanos` to the table in the
+/// store of this identity: the last time that this said so is at least 100 ms ago, or forgotten.
+/// Always without an identity. Thread-safe.
+bool HintIsDue(const std::string& store_identity, int64_t now_nanos);
 
 }  // namespace lake::table

@@ -1,4 +1,5 @@
 #include <atomic>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -6,6 +7,7 @@
 
 #include "lake/base/testing/test_folder.h"
 #include "lake/storage/local_store.h"
+#include "lake/storage/testing/intercepted_store.h"
 #include "lake/table/commit_queue_internal.h"
 #include "lake/table/testing/table_fixture_internal.h"
 
@@ -50,7 +52,69 @@ TEST(CommitTurnTest, WhoGivesUpLeavesTheTurnToOthers) {
   EXPECT_TRUE(CommitTurn::Take(Context(), "a").ok());
 }
 
+TEST(HintIsDueTest, NotMoreOftenThanTenTimesASecondForEachTable) {
+  constexpr int64_t kInterval = 100'000'000;
+  EXPECT_TRUE(HintIsDue("hints a", 5));
+  EXPECT_FALSE(HintIsDue("hints a", 5));
+  EXPECT_FALSE(HintIsDue("hints a", 4 + kInterval));
+  EXPECT_TRUE(HintIsDue("hints b", 6));
+  EXPECT_TRUE(HintIsDue("hints a", 5 + kInterval));
+  EXPECT_FALSE(HintIsDue("hints a", 6 + kInterval));
+  // Of another clock.
+  EXPECT_TRUE(HintIsDue("hints a", 1));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(HintIsDue("", 5));
+  // What is remembered is bounded.
+  for (int i = 0; i < 5000; ++i) EXPECT_TRUE(HintIsDue(std::to_string(i), 5));
+}
+
+/// Holds the first sync of a manifest's name until it is let go.
+class HoldsFirstName : public storage::InterceptedStore {
+ public:
+  using InterceptedStore::InterceptedStore;
+  std::string identity() const override { return "holds the first name"; }
+  Status Around(const Context& context, const storage::StoreCall& call,
+                const std::function<Status()>& effect) override {
+    const bool is_name =
+        call.operation == storage::StoreOperation::kSync && call.key.starts_with("_versions/");
+    if (is_name && !held_.exchange(true)) {
+      reached.set_value();
+      let_go.get_future().wait();
+    }
+    return effect();
+  }
+
+  std::promise<void> reached;
+  std::promise<void> let_go;
+
+ private:
+  std::atomic<bool> held_{false};
+};
+
 class CommitQueueTest : public TableFixture {};
+
+TEST_F(CommitQueueTest, TheNextCommitDoesNotWaitForTheSyncOfAName) {
+  Create(10, 10);
+  auto store = std::make_shared<HoldsFirstName>(store_);
+  auto append = [&](uint64_t seed) -> Result<CommitResult> {
+    FakeSurroundings mine(seed);
+    ARROW_ASSIGN_OR_RAISE(Fragment fragment,
+                          PutFakeFragment(mine.context(), store_.get(), SmallSchema(), 3));
+    Context context = mine.context();
+    context.clock = SystemClock();
+    context.deadline = context.clock->MonotonicNanos() + 60'000'000'000;
+    return Commit(context, store, MakeAppend(context, 1, {fragment}), {});
+  };
+  auto first = std::async(std::launch::async, append, 100);
+  store->reached.get_future().wait();
+  const Result<CommitResult> second = append(101);
+  store->let_go.set_value();
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->version, 3u);
+  const Result<CommitResult> held = first.get();
+  ASSERT_TRUE(held.ok()) << held.status();
+  EXPECT_EQ(held->version, 2u);
+  EXPECT_EQ(held->lost_attempts + second->lost_attempts, 0);
+}
 
 TEST_F(CommitQueueTest, ThreadsOfOneProcessLoseNoAttempts) {
   TestFolder folder;
@@ -73,6 +137,19 @@ TEST_F(CommitQueueTest, ThreadsOfOneProcessLoseNoAttempts) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(lost, 0);
   EXPECT_EQ(Open()->manifest().version(), 21u);
+}
+
+TEST_F(CommitQueueTest, AHintIsNotWrittenForEachVersion) {
+  TestFolder folder;
+  store_ = storage::OpenLocalStore(folder / "t").ValueOrDie();
+  Create(10, 10);
+  for (const bool due : {true, false, false}) {
+    auto fragment = PutFakeFragment(context(), store_.get(), SmallSchema(), 3).ValueOrDie();
+    EXPECT_EQ(Commit(context(), store_, MakeAppend(context(), 1, {fragment}), {})->hint_is_due,
+              due);
+  }
+  auto hint = store_->GetAll(context(), "_versions/latest_version_hint.json", 100).ValueOrDie();
+  EXPECT_EQ(hint->ToString(), "{\"version\":2}");
 }
 
 TEST_F(CommitQueueTest, ACommitThatWaitsKeepsItsDeadline) {

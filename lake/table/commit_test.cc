@@ -360,8 +360,8 @@ TEST_F(CommitTest, TheAuthorityIsAskedBeforeEachAttempt) {
   CreateTable({NewFragment()});
   CommitOptions options;
   std::vector<uint64_t> asked;
-  options.authority = [&](const Dataset* newest) -> Status {
-    asked.push_back(newest == nullptr ? 0 : newest->manifest().version());
+  options.authority = [&](const Manifest* newest) -> Status {
+    asked.push_back(newest == nullptr ? 0 : newest->version());
     return Error(ErrorCode::kTableReplaced, "not the table");
   };
   EXPECT_EQ(CodeOf(Run(MakeAppend(context(), 1, {NewFragment()}), options).status()),

@@ -188,7 +188,7 @@ Result<std::shared_ptr<const ManifestFile>> ManifestFile::Decode(std::string_vie
 
   std::shared_ptr<ManifestFile> manifest(new ManifestFile());
   manifest->file_size_ = bytes.size();
-  pb::Manifest& message = manifest->message_;
+  pb::Manifest& message = *manifest->message_;
   if (!format::ParseMessage(*body, "manifest", &message).ok()) {
     return corrupt("the message is no valid protobuf");
   }
@@ -213,17 +213,17 @@ Result<std::shared_ptr<const ManifestFile>> ManifestFile::Decode(std::string_vie
 }
 
 Status ManifestFile::Interpret(const std::string& key) {
-  if (message_.version() == 0) {
+  if (message_->version() == 0) {
     return Error(ErrorCode::kCorrupt, "manifest cannot be read: {}: its version is 0", key);
   }
-  ARROW_ASSIGN_OR_RAISE(timestamp_nanos_, TimestampNanos(message_.timestamp(), key));
-  ARROW_ASSIGN_OR_RAISE(schema_.fields, format::FieldsFromMessages(message_.fields(), key));
-  schema_.metadata = format::MetadataFromMessage(message_.schema_metadata());
+  ARROW_ASSIGN_OR_RAISE(timestamp_nanos_, TimestampNanos(message_->timestamp(), key));
+  ARROW_ASSIGN_OR_RAISE(schema_.fields, format::FieldsFromMessages(message_->fields(), key));
+  schema_.metadata = format::MetadataFromMessage(message_->schema_metadata());
   ARROW_RETURN_NOT_OK(InterpretFragments(key));
-  config_.insert(message_.config().begin(), message_.config().end());
-  table_metadata_.insert(message_.table_metadata().begin(), message_.table_metadata().end());
+  config_.insert(message_->config().begin(), message_->config().end());
+  table_metadata_.insert(message_->table_metadata().begin(), message_->table_metadata().end());
 
-  const std::string& version = message_.data_format().version();
+  const std::string& version = message_->data_format().version();
   if (version.empty()) {
     // Written before the field existed; files of that age are refused one by one.
     file_version_ = (reader_flags() & kFlagUseV2Format) != 0 ? format::FileVersion{2, 0}
@@ -240,8 +240,8 @@ Status ManifestFile::Interpret(const std::string& key) {
 }
 
 Status ManifestFile::InterpretFragments(const std::string& key) {
-  fragments_.reserve(message_.fragments_size());
-  for (const pb::DataFragment& message : message_.fragments()) {
+  fragments_.reserve(message_->fragments_size());
+  for (const pb::DataFragment& message : message_->fragments()) {
     ARROW_ASSIGN_OR_RAISE(Fragment fragment, FragmentFromMessage(message, key));
     fragments_.push_back(std::move(fragment));
   }
@@ -254,15 +254,15 @@ Status ManifestFile::InterpretFragments(const std::string& key) {
                  key, same->id);
   }
   if (!fragments_.empty()) max_fragment_id_ = static_cast<uint32_t>(fragments_.back().id);
-  if (message_.has_max_fragment_id()) {
-    max_fragment_id_ = std::max(message_.max_fragment_id(), max_fragment_id_.value_or(0));
+  if (message_->has_max_fragment_id()) {
+    max_fragment_id_ = std::max(message_->max_fragment_id(), max_fragment_id_.value_or(0));
   }
   return Status::OK();
 }
 
 std::vector<BasePath> ManifestFile::base_paths() const {
   std::vector<BasePath> bases;
-  for (const pb::Manifest::BasePath& message : message_.base_paths()) {
+  for (const pb::Manifest::BasePath& message : message_->base_paths()) {
     BasePath& base = bases.emplace_back();
     base.id = message.id();
     if (message.has_name()) base.name = message.name();
@@ -273,8 +273,8 @@ std::vector<BasePath> ManifestFile::base_paths() const {
 }
 
 std::string ManifestFile::writer() const {
-  if (!message_.has_writer_version()) return "unknown";
-  const pb::Manifest::WriterVersion& writer = message_.writer_version();
+  if (!message_->has_writer_version()) return "unknown";
+  const pb::Manifest::WriterVersion& writer = message_->writer_version();
   std::string text = fmt::format("{} {}", writer.library(), writer.version());
   if (writer.has_prerelease()) text += "-" + writer.prerelease();
   if (writer.has_build_metadata()) text += "+" + writer.build_metadata();
@@ -282,6 +282,12 @@ std::string ManifestFile::writer() const {
 }
 
 Result<std::string> EncodeManifest(pb::Manifest message,
+                                   const std::optional<std::string>& index_section,
+                                   const std::string& transaction) {
+  return EncodeManifest(&message, index_section, transaction);
+}
+
+Result<std::string> EncodeManifest(pb::Manifest* message,
                                    const std::optional<std::string>& index_section,
                                    const std::string& transaction) {
   std::string bytes;
@@ -294,21 +300,21 @@ Result<std::string> EncodeManifest(pb::Manifest message,
     bytes += section;
     return Status::OK();
   };
-  message.clear_index_section();
+  message->clear_index_section();
   if (index_section) {
-    message.set_index_section(bytes.size());
+    message->set_index_section(bytes.size());
     ARROW_RETURN_NOT_OK(append(*index_section));
   }
-  message.clear_old_transaction_section();
-  message.set_transaction_section(bytes.size());
+  message->clear_old_transaction_section();
+  message->set_transaction_section(bytes.size());
   ARROW_RETURN_NOT_OK(append(transaction));
 
   const uint64_t position = bytes.size();
   std::string body;
-  if (message.ByteSizeLong() > std::numeric_limits<int>::max() ||
-      !message.SerializeToString(&body)) {
+  if (message->ByteSizeLong() > std::numeric_limits<int>::max() ||
+      !message->SerializeToString(&body)) {
     return Error(ErrorCode::kUnsupported, "manifest is larger than 2 GiB: version {}",
-                 message.version());
+                 message->version());
   }
   ARROW_RETURN_NOT_OK(append(body));
   AppendLittleEndian(position, &bytes);

@@ -184,7 +184,7 @@ Result<std::string> BuildManifest(const BuildInput& input) {
                             std::holds_alternative<UpdateConfigOperation>(input.operation);
   SetFlags(!adds_no_file, &draft.message);
   ARROW_ASSIGN_OR_RAISE(std::optional<std::string> indices, draft.indices.Finish());
-  return EncodeManifest(std::move(draft.message), indices, input.transaction_bytes);
+  return EncodeManifest(&draft.message, indices, input.transaction_bytes);
 }
 
 Result<uint64_t> ManifestDraft::TakeFragmentIds(uint64_t count) {

@@ -35,7 +35,8 @@ Result<std::string> BuildManifest(const BuildInput& input);
 
 /// A manifest while it is built.
 struct ManifestDraft {
-  pb::Manifest message;
+  google::protobuf::Arena arena;
+  pb::Manifest& message = *google::protobuf::Arena::CreateMessage<pb::Manifest>(&arena);
   IndexSection indices;
 
   uint64_t version() const { return message.version(); }

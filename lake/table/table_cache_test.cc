@@ -39,6 +39,21 @@ TEST_F(TableCacheTest, ReopeningReadsNoFooterAndNoManifestAgain) {
   EXPECT_EQ(format::MetadataCache::Process()->stats().misses, metadata.misses);
 }
 
+TEST_F(TableCacheTest, WhatThisProcessCommittedItDoesNotRead) {
+  Create(100, 100);
+  const format::CacheStats before = TableCache::Process()->manifest_stats();
+  for (uint64_t version = 1; version < 4; ++version) {
+    ASSERT_EQ(Open()->manifest().version(), version);
+    auto fragment = PutFakeFragment(context(), store_.get(), SmallSchema(), 3).ValueOrDie();
+    ASSERT_TRUE(Commit(context(), store_, MakeAppend(context(), version, {fragment}), {}).ok());
+  }
+  // One behind others reads of theirs what their commits have put.
+  auto fragment = PutFakeFragment(context(), store_.get(), SmallSchema(), 3).ValueOrDie();
+  ASSERT_TRUE(Commit(context(), store_, MakeAppend(context(), 1, {fragment}), {}).ok());
+  EXPECT_EQ(Open()->manifest().fragments().size(), 5u);
+  EXPECT_EQ(TableCache::Process()->manifest_stats().misses, before.misses);
+}
+
 TEST_F(TableCacheTest, ANewVersionIsSeenAtOnce) {
   Create(100, 100);
   ASSERT_EQ(OpenAndScan(), Range(0, 100));
