@@ -6,7 +6,7 @@ CONFIGURE = cmake --log-level=NOTICE --preset
 BUILD = cmake --build build/$(1) --parallel $(JOBS)
 CTEST = ctest --test-dir build/$(1) --output-on-failure --parallel $(JOBS)
 
-# Modules whose tests also run under the address and undefined-behaviour sanitizers in `make test`.
+# Modules whose tests run under the address and undefined-behaviour sanitizers in `make test`.
 ASAN_MODULES = base storage format
 empty :=
 list = $(subst $(empty) $(empty),;,$(1))

@@ -1,15 +1,21 @@
 # Precompiled headers (-DLAKE_PRECOMPILE=OFF does without): a third of a compilation is reading Arrow's, GoogleTest's and
-# DuckDB's headers. g++ only: clang's precompiled headers hold the time of day, which no object cache hits.
+# DuckDB's headers.
 #
 # Only headers of libraries, never our own: a change of ours must not compile everything again. The more they hold the
 # longer each compilation takes to load them: what most sources include, no more. Every source still includes what it
-# uses; scripts/check-thread-safety compiles without them.
+# uses: scripts/fuzz and clang-tidy compile without them.
 
 if(LAKE_PRECOMPILE)
-  # -fpch-preprocess is what ccache needs to see through them. -fPIC for programs too, instead of -fPIE: then one set
-  # of headers serves all.
+  # -fPIC for programs too, instead of -fPIE: then one set of headers serves all.
   set(CMAKE_POSITION_INDEPENDENT_CODE)
-  add_compile_options(-fpch-preprocess -fPIC)
+  add_compile_options(-fPIC)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # What ccache needs to see through them.
+    add_compile_options(-fpch-preprocess)
+  else()
+    # The time of day in them would be another in each clone, so that ccache would never hit.
+    add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
+  endif()
 endif()
 
 set(lake_precompiled
@@ -28,6 +34,13 @@ function(lake_make_precompiled target)
   endif()
 endfunction()
 
+# lake_compile_tests(<target>): compiled as tests are, which take longer to compile than to run.
+function(lake_compile_tests target)
+  if(TARGET ${target} AND CMAKE_BUILD_TYPE STREQUAL "Dev")
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()
+
 # lake_use_precompiled(<target> <set>)
 function(lake_use_precompiled target set)
   if(LAKE_PRECOMPILE)
@@ -38,3 +51,4 @@ endfunction()
 lake_make_precompiled(lake_precompiled lake::arrow fmt::fmt HEADERS ${lake_precompiled})
 lake_make_precompiled(lake_precompiled_tests lake::arrow fmt::fmt GTest::gmock
                       HEADERS ${lake_precompiled} <gmock/gmock.h> <gtest/gtest.h>)
+lake_compile_tests(lake_precompiled_tests)

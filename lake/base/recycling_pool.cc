@@ -14,16 +14,12 @@ namespace {
 
 constexpr int64_t kProcessKeptBytes = 64 << 20;
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(LAKE_ADDRESS_SANITIZER)
 // The sanitizer sees an access behind a block's end only where the block is not rounded up.
 constexpr bool kRecycles = false;
 #else
 constexpr bool kRecycles = true;
 #endif
-
-bool IsBlock(int64_t size, int64_t alignment) {
-  return kRecycles && size >= RecyclingPool::kMinBlock && alignment <= 4096;
-}
 
 /// A fourth of the power of two below `size`.
 int64_t StepOf(int64_t size) {
@@ -156,7 +152,7 @@ void RecyclingPool::ReleaseUnused() {
 }
 
 RecyclingPool* ProcessMemoryPool() {
-  static auto* const pool = new RecyclingPool(kProcessKeptBytes);
+  static auto* const pool = new RecyclingPool(kProcessKeptBytes, kRecycles);
   return pool;
 }
 

@@ -26,8 +26,10 @@ class RecyclingPool final : public arrow::MemoryPool {
   /// Larger blocks are not kept.
   static constexpr int64_t kMaxKept = 32 << 20;
 
-  /// Keeps at most `max_kept_bytes` of freed blocks.
-  explicit RecyclingPool(int64_t max_kept_bytes) : max_kept_bytes_(max_kept_bytes) {}
+  /// Keeps at most `max_kept_bytes` of freed blocks. Without `recycles`, all blocks come from
+  /// Arrow's default pool.
+  explicit RecyclingPool(int64_t max_kept_bytes, bool recycles = true)
+      : max_kept_bytes_(max_kept_bytes), recycles_(recycles) {}
   ~RecyclingPool() override;
 
   using arrow::MemoryPool::Allocate;
@@ -62,10 +64,14 @@ class RecyclingPool final : public arrow::MemoryPool {
   // A thread finds what it freed itself first.
   static constexpr size_t kNumShards = 8;
 
+  bool IsBlock(int64_t size, int64_t alignment) const {
+    return recycles_ && size >= kMinBlock && alignment <= 4096;
+  }
   uint8_t* TakeKept(size_t size_class);
   bool Keep(size_t size_class, int64_t block_size, uint8_t* block);
 
   const int64_t max_kept_bytes_;
+  const bool recycles_;
   std::array<Shard, kNumShards> shards_;
   std::atomic<int64_t> kept_bytes_{0};
   arrow::internal::MemoryPoolStats stats_;
