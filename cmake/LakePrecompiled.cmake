@@ -13,7 +13,7 @@ if(LAKE_PRECOMPILE)
     # What ccache needs to see through them.
     add_compile_options(-fpch-preprocess)
   else()
-    # The time of day in them would be another in each clone, so that ccache would never hit.
+    # The time of day in them would be another in each clone.
     add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
   endif()
 endif()
@@ -23,14 +23,27 @@ set(lake_precompiled
   <arrow/array.h> <arrow/record_batch.h> <arrow/type.h>)
 
 # lake_make_precompiled(<target> <library>... HEADERS <header>...): one set, for targets that are compiled alike.
+#
+# For clang, CMake would name the set by its full path, which no other clone has: there it is an object file like others,
+# named from the build folder (LakeCompiler.cmake tells clang no other name of it).
 function(lake_make_precompiled target)
   cmake_parse_arguments(ARG "" "" "HEADERS" ${ARGN})
-  if(LAKE_PRECOMPILE)
-    set(source ${CMAKE_CURRENT_BINARY_DIR}/${target}.cc)
+  if(NOT LAKE_PRECOMPILE)
+    return()
+  endif()
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${target}.cc)
+  add_library(${target} OBJECT ${source})
+  target_link_libraries(${target} PRIVATE ${ARG_UNPARSED_ARGUMENTS})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     file(GENERATE OUTPUT ${source} CONTENT "")
-    add_library(${target} OBJECT ${source})
-    target_link_libraries(${target} PRIVATE ${ARG_UNPARSED_ARGUMENTS})
     target_precompile_headers(${target} PRIVATE ${ARG_HEADERS})
+  else()
+    list(TRANSFORM ARG_HEADERS REPLACE "(.+)" "#include \\1\n")
+    list(JOIN ARG_HEADERS "" includes)
+    file(GENERATE OUTPUT ${source} CONTENT "${includes}")
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-x;c++-header;-fpch-instantiate-templates")
+    set_target_properties(${target} PROPERTIES
+                          LAKE_SET ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/${target}.cc.o)
   endif()
 endfunction()
 
@@ -41,11 +54,20 @@ function(lake_compile_tests target)
   endif()
 endfunction()
 
-# lake_use_precompiled(<target> <set>)
+# lake_use_precompiled(<target> <set>): for the sources that the target has by now.
 function(lake_use_precompiled target set)
-  if(LAKE_PRECOMPILE)
-    target_precompile_headers(${target} REUSE_FROM ${set})
+  if(NOT LAKE_PRECOMPILE)
+    return()
   endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_precompile_headers(${target} REUSE_FROM ${set})
+    return()
+  endif()
+  get_target_property(headers ${set} LAKE_SET)
+  get_target_property(sources ${target} SOURCES)
+  file(RELATIVE_PATH name ${CMAKE_BINARY_DIR} ${headers})
+  set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS -include-pch ${name})
+  set_property(SOURCE ${sources} APPEND PROPERTY OBJECT_DEPENDS ${headers})
 endfunction()
 
 lake_make_precompiled(lake_precompiled lake::arrow fmt::fmt HEADERS ${lake_precompiled})

@@ -19,8 +19,8 @@ TEST(ThreadPoolTest, DestructorRunsWhatIsQueued) {
 }
 
 TEST(ThreadPoolTest, TasksRunAtTheSameTime) {
-  ThreadPool pool(3);
   std::latch all_here(4);
+  ThreadPool pool(3);
   for (int i = 0; i < 3; ++i) pool.Submit([&all_here] { all_here.arrive_and_wait(); });
   // Ends only if all three tasks are inside at once.
   all_here.arrive_and_wait();
@@ -51,8 +51,8 @@ TEST(ParallelForTest, ReturnsTheErrorOfTheLowestIndexAndRunsTheRest) {
 }
 
 TEST(ParallelForTest, WorksWhenThePoolIsBusy) {
-  ThreadPool pool(1);
   std::latch release(1);
+  ThreadPool pool(1);
   pool.Submit([&release] { release.wait(); });
   // The calling thread does all the work itself.
   std::atomic<int> runs = 0;

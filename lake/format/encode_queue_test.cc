@@ -36,10 +36,10 @@ TEST(EncodeQueueTest, FinishesInTheOrderOfSubmitWhoeverRanTheWork) {
 }
 
 TEST(EncodeQueueTest, GoesOnWithoutThePoolsThreads) {
-  ThreadPool pool(1);
   Mutex mutex;
   CondVar released;
   bool release = false;
+  ThreadPool pool(1);
   pool.Submit([&] {
     MutexLock lock(&mutex);
     while (!release) released.Wait(&mutex);
