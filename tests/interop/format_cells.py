@@ -1,15 +1,17 @@
-"""Writes Lance files with upstream, beside Arrow IPC streams of what they hold: a process of its own for each suite.
+"""Writes Lance files with upstream, beside Arrow IPC streams of what they hold: a process of its own, which is asked for one
+suite after the other, as starting it takes longer than most of them. A request is a line of JSON, a list of these words:
 
-    format_cells.py FOLDER cells NULLS ROWS SHAPE    one column per type of the type table
-    format_cells.py FOLDER pages                     columns of many pages
-    format_cells.py FOLDER settings                  encodings that a user asks for by field metadata
-    format_cells.py FOLDER nested NULLS ROWS SHAPE   one file per type that is read but not written
-    format_cells.py FOLDER oldest NULLS ROWS SHAPE   what version 2.0 can hold, in that version
-    format_cells.py FOLDER nested_settings           encodings of such types that a user asks for
-    format_cells.py FOLDER next                      one file per type in version 2.3
-    format_cells.py FOLDER stored                    columns that are read as something else than they were given as
+    FOLDER cells NULLS ROWS SHAPE    one column per type of the type table
+    FOLDER pages                     columns of many pages
+    FOLDER settings                  encodings that a user asks for by field metadata
+    FOLDER nested NULLS ROWS SHAPE   one file per type that is read but not written
+    FOLDER oldest NULLS ROWS SHAPE   what version 2.0 can hold, in that version
+    FOLDER nested_settings           encodings of such types that a user asks for
+    FOLDER next                      one file per type in version 2.3
+    FOLDER stored                    columns that are read as something else than they were given as
 
-Tables are written in versions 2.1 and 2.2 unless it says otherwise. Prints one line per table: the IPC stream, then the Lance files.
+Tables are written in versions 2.1 and 2.2 unless it says otherwise. Prints one line per table, the IPC stream, then the Lance files;
+and an empty line at the end of each suite.
 """
 
 import json
@@ -212,5 +214,11 @@ def stored(folder):
     write(folder, "json", pa.table({"json": pa.array(values, pa.json_())}))
 
 
+SUITES = {"cells": cells, "pages": pages, "settings": settings, "nested": nested, "nested_settings": nested_settings, "next": next_version,
+          "oldest": oldest, "stored": stored}
+
 if __name__ == "__main__":
-    {"cells": cells, "pages": pages, "settings": settings, "nested": nested, "nested_settings": nested_settings, "next": next_version, "oldest": oldest, "stored": stored}[sys.argv[2]](pathlib.Path(sys.argv[1]), *sys.argv[3:])
+    for request in sys.stdin:
+        folder, suite, *arguments = json.loads(request)
+        SUITES[suite](pathlib.Path(folder), *arguments)
+        print(flush=True)

@@ -3,6 +3,7 @@
 What must come out is an Arrow IPC stream that the writing process made of its input.
 """
 
+import json
 import os
 import pathlib
 import shutil
@@ -19,12 +20,31 @@ CELLS = pathlib.Path(__file__).with_name("format_cells.py")
 OLD_PYTHON = pathlib.Path(os.environ.get("LAKE_OLD_LANCE_PYTHON", ROOT / ".deps/venv-lance4/bin/python"))
 
 
+class Upstream:
+    """A process that writes what it is asked for: format_cells.py."""
+
+    processes = {}
+
+    def __init__(self, python):
+        self.process = self.processes.get(python)
+        if self.process is None or self.process.poll() is not None:
+            self.process = self.processes[python] = subprocess.Popen([python, CELLS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def write(self, *request):
+        """The files that it wrote."""
+        print(json.dumps([str(word) for word in request]), file=self.process.stdin, flush=True)
+        files = []
+        while (line := self.process.stdout.readline()).strip():
+            files += line.split()
+        assert line, f"upstream died writing {request}"
+        return files
+
+
 def check(folder, *arguments, python=sys.executable, options=()):
     """Has upstream write into `folder` and lake read it; returns the number of cells, all of them equal."""
     folder.mkdir()
-    made = subprocess.run([python, CELLS, folder, *map(str, arguments)], capture_output=True, text=True, timeout=600, check=False)
-    assert made.returncode == 0, made.stderr[-3000:]
-    result = subprocess.run([CHECK, *options, *made.stdout.split()], capture_output=True, text=True, timeout=600, check=False)
+    files = Upstream(python).write(folder, *arguments)
+    result = subprocess.run([CHECK, *options, *files], capture_output=True, text=True, timeout=600, check=False)
     shutil.rmtree(folder)
     *texts, last = result.stdout.splitlines()
     print(*texts, last, sep="\n")
