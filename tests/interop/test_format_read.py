@@ -3,6 +3,7 @@
 What must come out is an Arrow IPC stream that the writing process made of its input.
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -20,30 +21,29 @@ CELLS = pathlib.Path(__file__).with_name("format_cells.py")
 OLD_PYTHON = pathlib.Path(os.environ.get("LAKE_OLD_LANCE_PYTHON", ROOT / ".deps/venv-lance4/bin/python"))
 
 
-class Upstream:
-    """A process that writes what it is asked for: format_cells.py."""
+@functools.cache
+def upstream(python):
+    """The process of format_cells.py under that interpreter."""
+    return subprocess.Popen([python, CELLS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    processes = {}
 
-    def __init__(self, python):
-        self.process = self.processes.get(python)
-        if self.process is None or self.process.poll() is not None:
-            self.process = self.processes[python] = subprocess.Popen([python, CELLS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def write(self, *request):
-        """The files that it wrote."""
-        print(json.dumps([str(word) for word in request]), file=self.process.stdin, flush=True)
-        files = []
-        while (line := self.process.stdout.readline()).strip():
-            files += line.split()
-        assert line, f"upstream died writing {request}"
-        return files
+def upstream_writes(python, *request):
+    """The files that upstream wrote as it was asked."""
+    process = upstream(python)
+    print(json.dumps([str(word) for word in request]), file=process.stdin, flush=True)
+    files = []
+    while (line := process.stdout.readline()).strip():
+        files += line.split()
+    if not line:
+        upstream.cache_clear()
+    assert line, f"upstream died writing {request}"
+    return files
 
 
 def check(folder, *arguments, python=sys.executable, options=()):
     """Has upstream write into `folder` and lake read it; returns the number of cells, all of them equal."""
     folder.mkdir()
-    files = Upstream(python).write(folder, *arguments)
+    files = upstream_writes(python, folder, *arguments)
     result = subprocess.run([CHECK, *options, *files], capture_output=True, text=True, timeout=600, check=False)
     shutil.rmtree(folder)
     *texts, last = result.stdout.splitlines()
