@@ -67,7 +67,7 @@ test-tsan: ## Run the modules below the query engine under the thread sanitizer
 
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder; FUZZ_SECONDS=60 each
-	@scripts/setup build fuzz
+	@scripts/setup build test fuzz
 	scripts/fuzz --seconds $(or $(FUZZ_SECONDS),60)
 
 .PHONY: check

@@ -2,7 +2,8 @@
 #
 # One folder, one static library lake::<name>, one test program lake_<name>_test.
 #   *.cc           the library
-#   *_test.cc      the test program, registered with ctest as <name>
+#   *_test.cc      the test program, registered with ctest as <name>, or as asan.<name> if LAKE_TEST_ASAN
+#                  has it: then it is the program of the asan-core build
 #   testing/*.cc   lake::<name>_testing: fakes and wrappers that other modules' tests may link
 # Files are found by name, so a test file cannot be forgotten. PRECOMPILED <set>: of headers, another than the usual one.
 function(lake_module name)
@@ -49,7 +50,7 @@ function(lake_module name)
   endforeach()
 
   if(name IN_LIST LAKE_TEST_ASAN)
-    lake_add_gtest(${name} ${CMAKE_SOURCE_DIR}/build/asan-core/bin/${target}_test)
+    lake_add_gtest(asan.${name} ${CMAKE_SOURCE_DIR}/build/asan-core/bin/${target}_test)
   elseif(tests)
     add_executable(${target}_test ${tests})
     target_link_libraries(${target}_test PRIVATE ${test_support} fmt::fmt ${ARG_LINKS} GTest::gmock GTest::gtest_main)

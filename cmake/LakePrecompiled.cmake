@@ -3,7 +3,7 @@
 #
 # Only headers of libraries, never our own: a change of ours must not compile everything again. The more they hold the
 # longer each compilation takes to load them: what most sources include, no more. Every source still includes what it
-# uses: scripts/fuzz and clang-tidy compile without them.
+# uses: scripts/fuzz compiles without them.
 
 if(LAKE_PRECOMPILE)
   # -fPIC for programs too, instead of -fPIE: then one set of headers serves all.
