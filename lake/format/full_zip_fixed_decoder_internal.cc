@@ -7,6 +7,7 @@
 #include "lake/base/checked.h"
 #include "lake/format/block_decoder_internal.h"
 #include "lake/format/full_zip_decoder_internal.h"
+#include "lake/format/list_items_internal.h"
 
 namespace lake::format {
 namespace {
@@ -39,9 +40,7 @@ class FixedFullZipDecoder : public PageDecoder {
   const pb::FullZipLayout& layout_;
   FullZipControl control_;
   std::optional<FullZipRowIndex> index_;
-  // By level of lists from the outside in: bytes of the validity of its items, 0 if there is none.
-  std::vector<uint64_t> validity_widths_;
-  // All of them together.
+  ListItems items_;
   uint64_t validity_width_ = 0;
   uint64_t value_width_ = 0;
   uint64_t stride_ = 0;
@@ -51,35 +50,14 @@ class FixedFullZipDecoder : public PageDecoder {
 
 Status FixedFullZipDecoder::SetWidths() {
   const LeafType& type = task_.type;
-  const pb::CompressiveEncoding* values = &layout_.value_compression();
   if (type.item_bits % 8 != 0) {
     return Error(ErrorCode::kUnsupported, "full-zip values of {} bits are not read",
                  type.item_bits);
   }
-  value_width_ = type.value_bits() / 8;
-  if (type.kind == LeafType::Kind::kFixed) return ExpectFlat(*values, type.item_bits, "values");
-  uint64_t items = 1;
-  for (const uint32_t list_size : type.list_sizes) {
-    if (!values->has_fixed_size_list()) {
-      return Error(ErrorCode::kUnsupported, "full-zip encoding {} of lists is not read",
-                   EncodingName(*values));
-    }
-    const pb::FixedSizeList& list = values->fixed_size_list();
-    if (list.items_per_value() != list_size) {
-      return Error(ErrorCode::kCorrupt, "lists have {} items, not {}", list.items_per_value(),
-                   list_size);
-    }
-    items *= list_size;
-    validity_widths_.push_back(list.has_validity() ? CeilDiv<uint64_t>(items, 8) : 0);
-    validity_width_ += validity_widths_.back();
-    values = &list.values();
-  }
-  if (validity_widths_.back() != 0 && values->has_constant() && !values->constant().has_value()) {
-    // All items are null: there is nothing but their validity.
-    value_width_ = 0;
-    return Status::OK();
-  }
-  return ExpectFlat(*values, type.item_bits, "list items");
+  ARROW_ASSIGN_OR_RAISE(items_, ListItems::From(layout_.value_compression(), type, "full-zip"));
+  validity_width_ = items_.validity_width();
+  value_width_ = items_.all_null ? 0 : type.value_bits() / 8;
+  return Status::OK();
 }
 
 Status FixedFullZipDecoder::CheckLayout() {
@@ -158,19 +136,18 @@ Status FixedFullZipDecoder::AppendRows(std::string_view rows, uint64_t count,
 Status FixedFullZipDecoder::AppendValues(const char* first, uint64_t stride, uint64_t count,
                                          LeafBuilder* builder) const {
   uint64_t offset = 0;
-  uint64_t items = 1;
-  for (size_t level = 0; level < validity_widths_.size(); ++level) {
-    items *= task_.type.list_sizes[level];
-    ValidityBuilder& validity = builder->item_validity(level);
-    if (validity_widths_[level] == 0) {
-      ARROW_RETURN_NOT_OK(validity.AppendValid(count * items));
+  for (size_t i = 0; i < items_.levels.size(); ++i) {
+    const ListItems::Level& level = items_.levels[i];
+    ValidityBuilder& validity = builder->item_validity(i);
+    if (!level.has_validity) {
+      ARROW_RETURN_NOT_OK(validity.AppendValid(count * level.count));
       continue;
     }
-    for (uint64_t i = 0; i < count; ++i) {
-      const auto* bits = reinterpret_cast<const uint8_t*>(first + i * stride + offset);
-      ARROW_RETURN_NOT_OK(validity.AppendBits(bits, 0, items));
+    for (uint64_t value = 0; value < count; ++value) {
+      const auto* bits = reinterpret_cast<const uint8_t*>(first + value * stride + offset);
+      ARROW_RETURN_NOT_OK(validity.AppendBits(bits, 0, level.count));
     }
-    offset += validity_widths_[level];
+    offset += level.validity_width();
   }
   if (value_width_ == 0) {
     builder->AppendZeros(count);

@@ -191,27 +191,11 @@ Status MiniBlockValues::SetFixed(const pb::CompressiveEncoding& encoding) {
 }
 
 Status MiniBlockValues::SetList(const pb::CompressiveEncoding& encoding) {
-  const pb::CompressiveEncoding* items = &encoding;
-  num_buffers_ = 1;
-  for (const uint32_t list_size : type_.list_sizes) {
-    if (!items->has_fixed_size_list()) return Refuse(encoding, type_);
-    const pb::FixedSizeList& list = items->fixed_size_list();
-    if (list.items_per_value() != list_size) {
-      return Error(ErrorCode::kCorrupt, "lists have {} items, not {}", list.items_per_value(),
-                   list_size);
-    }
-    item_validity_.push_back(list.has_validity());
-    num_buffers_ += list.has_validity() ? 1 : 0;
-    items = &list.values();
-  }
-  if (items->has_constant() && !items->constant().has_value() && item_validity_.back()) {
-    // All items are null.
-    codec_ = Codec::kZeros;
-    --num_buffers_;
-    return Status::OK();
-  }
-  codec_ = Codec::kFlat;
-  return ExpectFlat(*items, type_.item_bits, "list items");
+  ARROW_ASSIGN_OR_RAISE(items_, ListItems::From(encoding, type_, "mini-block"));
+  codec_ = items_.all_null ? Codec::kZeros : Codec::kFlat;
+  num_buffers_ = items_.all_null ? 0 : 1;
+  for (const ListItems::Level& level : items_.levels) num_buffers_ += level.has_validity ? 1 : 0;
+  return Status::OK();
 }
 
 Status MiniBlockValues::SetPacked(const pb::CompressiveEncoding& encoding) {
@@ -447,12 +431,11 @@ Status MiniBlockValues::AppendVariable(std::string_view buffer, uint64_t total,
 Status MiniBlockValues::AppendItemValidity(std::span<const std::string_view> buffers,
                                            uint64_t total, std::span<const RowRange> ranges,
                                            LeafBuilder* builder) const {
-  uint64_t items = 1;
   size_t next_buffer = 0;
-  for (size_t level = 0; level < item_validity_.size(); ++level) {
-    items *= type_.list_sizes[level];
-    ValidityBuilder& validity = builder->item_validity(level);
-    if (!item_validity_[level]) {
+  for (size_t i = 0; i < items_.levels.size(); ++i) {
+    const uint64_t items = items_.levels[i].count;
+    ValidityBuilder& validity = builder->item_validity(i);
+    if (!items_.levels[i].has_validity) {
       for (const RowRange& range : ranges) {
         ARROW_RETURN_NOT_OK(validity.AppendValid(range.count * items));
       }

@@ -4,13 +4,13 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "lake/base/error.h"
 #include "lake/format/encodings.pb.h"
 #include "lake/format/fsst.h"
 #include "lake/format/general_compression.h"
 #include "lake/format/leaf_builder.h"
+#include "lake/format/list_items_internal.h"
 #include "lake/format/page_data.h"
 #include "lake/format/page_decoder_internal.h"
 
@@ -76,8 +76,8 @@ class MiniBlockValues {
   LeafType type_;
   Codec codec_ = Codec::kFlat;
   std::optional<GeneralCodec> general_;
-  // By level of lists from the outside in: a bitmap over the items comes before the values.
-  std::vector<bool> item_validity_;
+  // Of lists: the bitmaps over their items come before the values.
+  ListItems items_;
   // Bytes of a row of a packed struct.
   uint64_t packed_width_ = 0;
   // Of the stored offsets.

@@ -5,7 +5,6 @@
 
 #include <arrow/type.h>
 
-#include "lake/base/checked.h"
 #include "lake/format/block_decoder_internal.h"
 #include "lake/format/container.h"
 
@@ -23,44 +22,31 @@ Result<PackedRowDecoder::Part> PackedRowDecoder::PartFrom(
     ARROW_ASSIGN_OR_RAISE(part.codec, StringCodec::From(field.value(), bits));
     return part;
   }
-  part.width = type.value_bits() / 8;
-  const pb::CompressiveEncoding* values = &field.value();
-  uint64_t items = 1;
-  for (const uint32_t list_size : type.list_sizes) {
-    if (!values->has_fixed_size_list()) {
-      return Error(ErrorCode::kUnsupported, "encoding {} of a list in a packed struct is not read",
-                   EncodingName(*values));
-    }
-    const pb::FixedSizeList& list = values->fixed_size_list();
-    if (list.items_per_value() != list_size) {
-      return Error(ErrorCode::kCorrupt, "lists have {} items, not {}", list.items_per_value(),
-                   list_size);
-    }
-    items *= list_size;
-    part.items.push_back({items, list.has_validity()});
-    if (list.has_validity()) part.width += CeilDiv<uint64_t>(items, 8);
-    values = &list.values();
-  }
+  ARROW_ASSIGN_OR_RAISE(part.items, ListItems::From(field.value(), type, "packed struct"));
+  part.width = part.items.validity_width() + (part.items.all_null ? 0 : type.value_bits() / 8);
   if (!field.has_bits_per_value() || field.bits_per_value() != part.width * 8) {
     return Error(ErrorCode::kCorrupt, "a field of a packed struct has {} bits, not {}",
                  field.bits_per_value(), part.width * 8);
   }
-  ARROW_RETURN_NOT_OK(ExpectFlat(*values, type.item_bits, "fields of a packed struct"));
   return part;
 }
 
 Status PackedRowDecoder::AppendFixed(const Part& part, std::string_view value, LeafBuilder* out) {
-  for (size_t level = 0; level < part.items.size(); ++level) {
-    const Part::Items& items = part.items[level];
-    if (!items.has_validity) {
-      ARROW_RETURN_NOT_OK(out->item_validity(level).AppendValid(items.count));
+  for (size_t i = 0; i < part.items.levels.size(); ++i) {
+    const ListItems::Level& level = part.items.levels[i];
+    if (!level.has_validity) {
+      ARROW_RETURN_NOT_OK(out->item_validity(i).AppendValid(level.count));
       continue;
     }
-    ARROW_RETURN_NOT_OK(out->item_validity(level).AppendBits(
-        reinterpret_cast<const uint8_t*>(value.data()), 0, items.count));
-    value.remove_prefix(CeilDiv<uint64_t>(items.count, 8));
+    ARROW_RETURN_NOT_OK(out->item_validity(i).AppendBits(
+        reinterpret_cast<const uint8_t*>(value.data()), 0, level.count));
+    value.remove_prefix(level.validity_width());
   }
-  std::memcpy(out->AppendFixed(1), value.data(), value.size());
+  if (part.items.all_null) {
+    out->AppendZeros(1);
+  } else {
+    std::memcpy(out->AppendFixed(1), value.data(), value.size());
+  }
   return Status::OK();
 }
 

@@ -7,6 +7,7 @@
 #include "lake/base/error.h"
 #include "lake/format/encodings.pb.h"
 #include "lake/format/leaf_builder.h"
+#include "lake/format/list_items_internal.h"
 #include "lake/format/string_codec_internal.h"
 
 namespace lake::format {
@@ -29,13 +30,8 @@ class PackedRowDecoder {
     uint64_t width = 0;
     uint64_t length_width = 0;
     StringCodec codec;
-    // Of lists, from the outside in: whether the validity of its items stands in front of the
-    // value, and how many items there are. `width` counts it.
-    struct Items {
-      uint64_t count = 0;
-      bool has_validity = false;
-    };
-    std::vector<Items> items;
+    // Of lists. `width` counts their validity.
+    ListItems items;
   };
 
   static Status AppendFixed(const Part& part, std::string_view value, LeafBuilder* out);

@@ -22,9 +22,10 @@ import lance
 import lance.file
 import numpy as np
 import pyarrow as pa
-from type_table import READ_ONLY, TYPES, column, tables
+from type_table import READ_ONLY, TOO_NEW, TYPES, column, tables
 
 VERSIONS = ("2.1", "2.2")
+OLD = int(lance.__version__.split(".")[0]) < 12
 
 
 def write(folder, name, table, batches=None, versions=VERSIONS):
@@ -42,7 +43,7 @@ def write(folder, name, table, batches=None, versions=VERSIONS):
 
 
 # Old versions cut a time zone at its colon.
-UNWRITABLE = [case.name for case in TYPES if int(lance.__version__.split(".")[0]) < 12 and pa.types.is_timestamp(case.type) and ":" in (case.type.tz or "")]
+UNWRITABLE = [case.name for case in TYPES if OLD and pa.types.is_timestamp(case.type) and ":" in (case.type.tz or "")]
 
 
 def cells(folder, nulls, rows, shape):
@@ -99,13 +100,9 @@ def versions_since(first):
     return tuple(version for version in VERSIONS if version >= first)
 
 
-# Old versions cannot write these, or (lists of nothing but null items) write what nobody reads.
-TOO_NEW = ("fixed_size_list_timestamp_3", "fixed_size_list_all_null", "struct_null") if int(lance.__version__.split(".")[0]) < 12 else ()
-
-
 def nested(folder, nulls, rows, shape):
     for since, case in READ_ONLY:
-        if case.name in TOO_NEW:
+        if OLD and case.name in TOO_NEW:
             continue
         array = column(case, nulls, int(rows), shape)
         write(folder, case.name, pa.table({case.name: array}), versions=versions_since(since))

@@ -20,6 +20,7 @@ from conftest import BUILD_DIR, LONG_FORMS
 from random_tables import (CASES, Kind, choose_kinds, choose_rows, compare, fits, make_rows, merged, only, replaced, seeded, with_nulls,
                            with_settings, without)
 from test_format_write import OLD_PYTHON
+from type_table import TOO_NEW
 
 OPS = BUILD_DIR / "bin/lake_interop_ops"
 TABLES = int(os.environ.get("LAKE_TEST_TABLES", "3000" if LONG_FORMS else "200"))
@@ -88,8 +89,8 @@ class OldUpstream:
 
 
 def is_new(kind):
-    """The old version cuts a time zone at its colon, and writes lists of nothing but null items so that nobody reads them."""
-    return kind.case.name in ("fixed_size_list_timestamp_3", "fixed_size_list_all_null", "struct_null") or "+05:30" in kind.case.name
+    """The old version also cuts a time zone at its colon."""
+    return kind.case.name in TOO_NEW or "+05:30" in kind.case.name
 
 
 class Table:

@@ -242,6 +242,7 @@ def _more_types():
     yield case("fixed_size_list_nested_nulls", _lists(_some_null(_lists(_some_null(tiny), 2)), 3))
     yield case("fixed_size_list_nested_wide", _lists(_some_null(_lists(_some_null(_floats(pa.float32())), 40)), 3), 1000)
     yield case("fixed_size_list_all_null", _lists(lambda rng, n: pa.nulls(n, pa.float32()), 5), 500)
+    yield case("fixed_size_list_nested_all_null", _lists(lambda rng, n: pa.nulls(n, pa.list_(pa.int8(), 2)), 3), 500)
     for key, distinct in ((pa.int8(), 20), (pa.uint8(), 200), (pa.int16(), 300), (pa.int32(), 2000), (pa.int64(), 9)):
         yield case(f"dictionary_{key}", _dictionaries(key, _distinct_texts, distinct))
     yield case("dictionary_int64_values", _dictionaries(pa.int16(), lambda rng, n: pa.array(np.arange(n) * 10**12), 90))
@@ -277,6 +278,8 @@ def _more_types():
 
 # Those that lake also writes stand in TYPES.
 READ_ONLY = tuple(_more_types())
+# Of these, what upstream before 12 cannot write, or (lists of nothing but null items) writes so that nobody reads it.
+TOO_NEW = ("fixed_size_list_timestamp_3", "fixed_size_list_all_null", "fixed_size_list_nested_all_null", "struct_null")
 TYPES = tuple(_types())
 
 
