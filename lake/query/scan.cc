@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <arrow/api.h>
-#include <arrow/compute/api.h>
 #include <duckdb/common/arrow/arrow_wrapper.hpp>
 #include <duckdb/common/types/column/column_data_collection.hpp>
 #include <duckdb/execution/partition_info.hpp>
@@ -12,6 +11,7 @@
 #include <duckdb/planner/operator/logical_get.hpp>
 #include <duckdb/storage/statistics/node_statistics.hpp>
 
+#include "lake/base/arrow_select.h"
 #include "lake/query/catalog_internal.h"
 #include "lake/query/duckdb_error_internal.h"
 #include "lake/query/scan_internal.h"
@@ -208,9 +208,9 @@ Result<std::shared_ptr<arrow::RecordBatch>> WithoutRemoved(
   for (int64_t i = 0; i < addresses.length(); ++i) {
     keep.UnsafeAppend(!global.pending->Removed(addresses.Value(i)));
   }
-  ARROW_ASSIGN_OR_RAISE(auto mask, keep.Finish());
-  ARROW_ASSIGN_OR_RAISE(arrow::Datum kept, arrow::compute::Filter(batch, mask));
-  return kept.record_batch();
+  std::shared_ptr<arrow::BooleanArray> mask;
+  ARROW_RETURN_NOT_OK(keep.Finish(&mask));
+  return FilterRows(batch, mask, arrow::default_memory_pool());
 }
 
 /// The values that DuckDB cannot take as they are stored, in a form that it takes.

@@ -4,12 +4,10 @@
 
 #include <arrow/array.h>
 #include <arrow/array/builder_primitive.h>
-#include <arrow/compute/api_vector.h>
-#include <arrow/compute/exec.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
-#include "lake/base/arrow_compute.h"
+#include "lake/base/arrow_select.h"
 #include "lake/base/thread_pool.h"
 #include "lake/format/blob.h"
 #include "lake/format/file_writer.h"
@@ -40,11 +38,7 @@ Result<std::shared_ptr<arrow::Array>> Spread(const Context& context,
   }
   for (; next < start + count; ++next) places.UnsafeAppendNull();
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Array> order, places.Finish());
-  arrow::compute::ExecContext exec(context.pool(), nullptr);
-  ARROW_ASSIGN_OR_RAISE(
-      arrow::Datum spread,
-      arrow::compute::Take(values, order, arrow::compute::TakeOptions::NoBoundsCheck(), &exec));
-  return spread.make_array();
+  return TakeValues(values, order, context.pool());
 }
 
 class ColumnFileWriter {
@@ -144,7 +138,6 @@ class ColumnFileWriter {
 Result<ColumnFiles> WriteColumnFiles(const Context& context, const Dataset& dataset,
                                      const format::Schema& schema, const ColumnSource& source,
                                      const ColumnWriteOptions& options, bool in_order) {
-  ARROW_RETURN_NOT_OK(InitializeArrowCompute());
   ARROW_ASSIGN_OR_RAISE(const format::FileVersion file_version,
                         VersionOfNewFiles(dataset.manifest(), dataset.store()->description()));
   for (const format::Field& field : schema.fields) {

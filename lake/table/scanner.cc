@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include <arrow/array.h>
-#include <arrow/compute/api_vector.h>
 #include <arrow/compute/exec.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
@@ -12,6 +11,7 @@
 #include <arrow/util/bitmap_ops.h>
 
 #include "lake/base/arrow_compute.h"
+#include "lake/base/arrow_select.h"
 #include "lake/base/checked.h"
 #include "lake/table/dataset_impl.h"
 #include "lake/table/read_ahead_internal.h"
@@ -422,11 +422,9 @@ Result<std::shared_ptr<arrow::RecordBatch>> ScannerImpl::Read(const Context& con
     ARROW_ASSIGN_OR_RAISE(rest_batch, fetched->Decode(context));
   }
   if (survivors.num_rows() < rows.num_rows()) {
-    cp::ExecContext exec(context.pool(), nullptr);
     auto keep = [&](std::shared_ptr<arrow::RecordBatch>* batch) -> Status {
-      ARROW_ASSIGN_OR_RAISE(arrow::Datum kept,
-                            cp::Filter(*batch, mask, cp::FilterOptions::Defaults(), &exec));
-      *batch = kept.record_batch()->Slice(0, survivors.num_rows());
+      ARROW_ASSIGN_OR_RAISE(*batch, FilterRows(*batch, mask, context.pool()));
+      *batch = (*batch)->Slice(0, survivors.num_rows());
       return Status::OK();
     };
     if (!filter_fields_.empty()) ARROW_RETURN_NOT_OK(keep(&filter_batch));

@@ -4,12 +4,10 @@
 #include <arrow/array/array_primitive.h>
 #include <arrow/array/concatenate.h>
 #include <arrow/buffer.h>
-#include <arrow/compute/api_vector.h>
-#include <arrow/compute/exec.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
-#include "lake/base/arrow_compute.h"
+#include "lake/base/arrow_select.h"
 #include "lake/base/thread_pool.h"
 #include "lake/table/dataset_impl.h"
 #include "lake/table/row_ids_of_fragment.h"
@@ -160,11 +158,7 @@ Result<std::shared_ptr<arrow::Array>> Join(const arrow::ArrayVector& parts,
     ARROW_ASSIGN_OR_RAISE(values, arrow::Concatenate(parts, pool));
   }
   if (order == nullptr) return values;
-  arrow::compute::ExecContext exec(pool, nullptr);
-  ARROW_ASSIGN_OR_RAISE(
-      const arrow::Datum reordered,
-      arrow::compute::Take(values, order, arrow::compute::TakeOptions::NoBoundsCheck(), &exec));
-  return reordered.make_array();
+  return TakeValues(values, order, pool);
 }
 
 }  // namespace
@@ -172,7 +166,6 @@ Result<std::shared_ptr<arrow::Array>> Join(const arrow::ArrayVector& parts,
 Result<std::shared_ptr<arrow::RecordBatch>> DatasetImpl::Take(
     const Context& context, std::span<const RowAddress> addresses,
     const std::vector<std::string>& columns) const {
-  ARROW_RETURN_NOT_OK(InitializeArrowCompute());
   ARROW_ASSIGN_OR_RAISE(const TakenColumns taken, TakenColumns::Find(*manifest_, columns));
 
   // Each row is read once, in the order of the files; then rows are brought into the caller's

@@ -226,7 +226,7 @@ class Table:
             self.dataset().update({name: value}, where=f"id >= {low} AND id <= {high}")
         if name == "n":
             hits = set(hit)
-            values = [n + 7 if i in hits else n for i, n in zip(self.model["id"].to_pylist(), self.model["n"].to_pylist())]
+            values = [n + 7 if i in hits and n is not None else n for i, n in zip(self.model["id"].to_pylist(), self.model["n"].to_pylist())]
             self.model = replaced(self.model, "n", pa.array(values, pa.int64()))
         else:
             self.model = with_nulls(self.model, name, hit)
