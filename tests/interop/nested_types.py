@@ -3,6 +3,8 @@
 `nested_column()` is deterministic in its arguments; values come from a generator of Python objects that follows the type.
 """
 
+import decimal
+import functools
 import random
 import zlib
 
@@ -21,27 +23,29 @@ WORDS = ["lake", "Fluss", "湖", "robot", "", "camera front left", "épisode", "
 
 
 def _leaf(rng, arrow_type):
+    """A function that makes one value."""
     if pa.types.is_boolean(arrow_type):
-        return rng.random() < 0.5
+        return lambda: rng.random() < 0.5
     if pa.types.is_integer(arrow_type):
-        return rng.randrange(100)
+        return lambda: rng.randrange(100)
     if pa.types.is_floating(arrow_type):
-        return rng.randrange(-500, 500) / 4
+        return lambda: rng.randrange(-500, 500) / 4
     if pa.types.is_decimal(arrow_type):
-        import decimal
-        return decimal.Decimal(rng.randrange(-10**12, 10**12)).scaleb(-arrow_type.scale)
+        return lambda: decimal.Decimal(rng.randrange(-10**12, 10**12)).scaleb(-arrow_type.scale)
     if pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type) or pa.types.is_string_view(arrow_type):
-        return " ".join(rng.choices(WORDS, k=rng.randrange(4)))
+        return lambda: " ".join(rng.choices(WORDS, k=rng.randrange(4)))
     if pa.types.is_fixed_size_binary(arrow_type):
-        return rng.randbytes(arrow_type.byte_width)
+        return lambda: rng.randbytes(arrow_type.byte_width)
     if pa.types.is_binary(arrow_type) or pa.types.is_large_binary(arrow_type) or pa.types.is_binary_view(arrow_type):
-        return rng.randbytes(rng.randrange(12))
+        return lambda: rng.randbytes(rng.randrange(12))
     if pa.types.is_timestamp(arrow_type) or pa.types.is_date64(arrow_type):
-        return rng.randrange(20_000) * 86_400_000
+        return lambda: rng.randrange(20_000) * 86_400_000
     raise AssertionError(arrow_type)
 
 
 class _Maker:
+    """Makes functions that make values, so that a type is looked at once and not for each value."""
+
     def __init__(self, rng, shape):
         self.rng = rng
         self.nulls, self.empties, self.longest = SHAPES[shape]
@@ -54,26 +58,41 @@ class _Maker:
         return self.rng.randrange(longest + 1)
 
     def value(self, field_type, nullable=True, depth=0):
-        if nullable and self.rng.random() < self.nulls:
-            return None
-        if pa.types.is_struct(field_type):
-            return {field.name: self.value(field.type, field.nullable, depth) for field in field_type}
-        if pa.types.is_map(field_type):
-            return [(f"k{i}" if pa.types.is_string(field_type.key_type) else i, self.value(field_type.item_type, depth=depth + 1))
-                    for i in range(self.length(depth))]
-        if pa.types.is_fixed_size_list(field_type):
-            return [self.value(field_type.value_type, field_type.value_field.nullable, depth) for _ in range(field_type.list_size)]
-        if pa.types.is_list(field_type) or pa.types.is_large_list(field_type):
-            return [self.value(field_type.value_type, field_type.value_field.nullable, depth + 1) for _ in range(self.length(depth))]
         if pa.types.is_null(field_type):
-            return None
+            return lambda: None
+        make = self.valid(field_type, depth)
+        return (lambda: None if self.rng.random() < self.nulls else make()) if nullable and self.nulls else make
+
+    def valid(self, field_type, depth):
+        if pa.types.is_struct(field_type):
+            fields = [(field.name, self.value(field.type, field.nullable, depth)) for field in field_type]
+            return lambda: {name: make() for name, make in fields}
+        if pa.types.is_map(field_type):
+            key = "k{}".format if pa.types.is_string(field_type.key_type) else int
+            make = self.value(field_type.item_type, depth=depth + 1)
+            return lambda: [(key(i), make()) for i in range(self.length(depth))]
+        if pa.types.is_fixed_size_list(field_type):
+            items = self.items(field_type.value_field, depth)
+            return lambda: items(field_type.list_size)
+        if pa.types.is_list(field_type) or pa.types.is_large_list(field_type):
+            items = self.items(field_type.value_field, depth + 1)
+            return lambda: items(self.length(depth))
         return _leaf(self.rng, field_type)
 
+    def items(self, field, depth):
+        """A function that makes so many items of a list."""
+        make = self.value(field.type, field.nullable, depth)
+        if not (pa.types.is_floating(field.type) or pa.types.is_integer(field.type)):
+            return lambda count: [make() for _ in range(count)]
+        # There are many numbers in lists, and these take less time to choose than to make.
+        numbers = [make() for _ in range(1000)]
+        return lambda count: self.rng.choices(numbers, k=count)
 
+
+@functools.cache
 def nested_column(name, arrow_type, rows, shape):
-    rng = random.Random(zlib.crc32(f"{name}/{rows}/{shape}".encode()))
-    maker = _Maker(rng, shape)
-    return pa.array([maker.value(arrow_type) for _ in range(rows)], arrow_type)
+    make = _Maker(random.Random(zlib.crc32(f"{name}/{rows}/{shape}".encode())), shape).value(arrow_type)
+    return pa.array([make() for _ in range(rows)], arrow_type)
 
 
 _point = pa.struct([("x", pa.int32()), ("name", pa.string())])

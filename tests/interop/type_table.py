@@ -68,23 +68,30 @@ def _decimals(arrow_type):
     def values(rng, n):
         # A decimal is 16 bytes, little-endian two's complement, below ten to its precision.
         limit = 10**arrow_type.precision
-        raw = b"".join(
-            ((int.from_bytes(rng.bytes(20), "little") % (2 * limit - 1)) - limit + 1).to_bytes(16, "little", signed=True)
-            for _ in range(n))
+        if limit < 1 << 63:
+            low = rng.integers(1 - limit, limit, n)
+            high = low >> 63
+        else:
+            low = rng.integers(-(1 << 63), 1 << 63, n)
+            high = rng.integers(1 - (limit >> 64), limit >> 64, n)
+        raw = np.column_stack((low, high)).astype("<i8").tobytes()
         return pa.Array.from_buffers(arrow_type, n, [None, pa.py_buffer(raw)])
 
     return values
 
 
-WORDS = np.array(["lake", "Fluss", "湖", "robot", "arm", "camera", "lidar", "épisode", "grasp", "🦾", "run", "left"])
+WORDS = pa.array(["lake", "Fluss", "湖", "robot", "arm", "camera", "lidar", "épisode", "grasp", "🦾", "run", "left"])
+
+
+def _offsets(lengths):
+    return pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
 
 
 def _texts(arrow_type, longest):
     def values(rng, n):
         lengths = rng.integers(0, longest // 6 + 1, n)
-        words = rng.choice(WORDS, lengths.sum()).tolist()
-        ends = np.cumsum(lengths)
-        return pa.array([" ".join(words[end - length:end]) for end, length in zip(ends, lengths)], arrow_type)
+        words = WORDS.take(pa.array(rng.integers(0, len(WORDS), lengths.sum())))
+        return pc.binary_join(pa.ListArray.from_arrays(_offsets(lengths), words), " ").cast(arrow_type)
 
     return values
 
@@ -92,7 +99,8 @@ def _texts(arrow_type, longest):
 def _bytes(arrow_type, shortest, longest):
     def values(rng, n):
         lengths = rng.integers(shortest, longest, n, endpoint=True)
-        return pa.array([rng.bytes(length) for length in lengths], arrow_type)
+        offsets, raw = _offsets(lengths).buffers()[1], pa.py_buffer(rng.bytes(int(lengths.sum())))
+        return pa.Array.from_buffers(pa.binary(), n, [None, offsets, raw]).cast(arrow_type)
 
     return values
 
