@@ -25,11 +25,12 @@ struct Kept {
   // A handful: looked through from the newest, whose memory is warm.
   std::vector<Block> blocks LAKE_GUARDED_BY(mutex);
   size_t bytes LAKE_GUARDED_BY(mutex) = 0;
+  size_t bytes_in_use LAKE_GUARDED_BY(mutex) = 0;
   size_t allowed LAKE_GUARDED_BY(mutex) = 0;
 
   void Shrink() LAKE_REQUIRES(mutex) {
     size_t gone = 0;
-    while (bytes > allowed) {
+    while (bytes > 0 && bytes + bytes_in_use > allowed) {
       bytes -= blocks[gone].size;
       munmap(blocks[gone].memory, blocks[gone].size);
       ++gone;
@@ -62,20 +63,28 @@ BlockCache::Lease::~Lease() {
 void* BlockCache::Allocate(size_t* size) {
   if (*size < kSmallestBlock) return std::malloc(*size);
   *size = (*size + kUnit - 1) / kUnit * kUnit;
+  Kept* const kept = TheKept();
   {
-    Kept* const kept = TheKept();
     MutexLock lock(&kept->mutex);
     for (size_t i = kept->blocks.size(); i-- != 0;) {
       const Block block = kept->blocks[i];
       if (block.size < *size || block.size / 2 > *size) continue;
       kept->blocks.erase(kept->blocks.begin() + static_cast<ptrdiff_t>(i));
       kept->bytes -= block.size;
+      kept->bytes_in_use += block.size;
       *size = block.size;
       return block.memory;
     }
+    kept->bytes_in_use += *size;
+    kept->Shrink();
   }
   // Not from the heap, which would keep what the cache gives up, once for each thread.
-  return MapBlock(*size, kLeastHuge);
+  void* const block = MapBlock(*size, kLeastHuge);
+  if (block == nullptr) {
+    MutexLock lock(&kept->mutex);
+    kept->bytes_in_use -= *size;
+  }
+  return block;
 }
 
 void BlockCache::Free(void* block, size_t size) {
@@ -85,6 +94,7 @@ void BlockCache::Free(void* block, size_t size) {
   MutexLock lock(&kept->mutex);
   kept->blocks.push_back({block, size});
   kept->bytes += size;
+  kept->bytes_in_use -= size;
   kept->Shrink();
 }
 

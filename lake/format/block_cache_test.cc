@@ -36,6 +36,19 @@ TEST(BlockCacheTest, NoMoreIsKeptThanTheLeaseAllows) {
   EXPECT_LE(BlockCache::kept_bytes(), 3 * kMiB);
 }
 
+TEST(BlockCacheTest, WhatIsInUseLeavesLessToBeKept) {
+  const BlockCache::Lease lease(4 * kMiB);
+  ByteBuffer().Extend(2 * kMiB);
+  EXPECT_GT(BlockCache::kept_bytes(), 0);
+  size_t size = 3 * kMiB;
+  void* const block = BlockCache::Allocate(&size);
+  EXPECT_EQ(BlockCache::kept_bytes(), 0);
+  ByteBuffer().Extend(2 * kMiB);
+  EXPECT_EQ(BlockCache::kept_bytes(), 0);
+  BlockCache::Free(block, size);
+  EXPECT_EQ(BlockCache::kept_bytes(), size);
+}
+
 TEST(BlockCacheTest, MuchLargerBlocksAreNotGivenForSmallOnes) {
   const BlockCache::Lease lease(16 * kMiB);
   size_t size = 8 * kMiB;

@@ -57,9 +57,11 @@ class EntryTable {
   std::vector<uint64_t> hashes_;
 };
 
+// Each bit of the value counts in the low bits, which choose the slot: the ends of strings and of
+// floats stand in the high ones.
 uint64_t Mix(uint64_t value) {
-  value *= 0x9e3779b97f4a7c15u;
-  return value ^ value >> 32;
+  const unsigned __int128 product = static_cast<unsigned __int128>(value) * 0x9e3779b97f4a7c15u;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
 // ByteBuffer::kSlack bytes behind a value may be read, whatever they are.

@@ -62,6 +62,12 @@ void EncodeQueue::Submit(uint64_t bytes, std::function<Status()> work,
   if (bytes >= kWorthAThread) pool_->Submit([task] { task->RunIfNew(); });
 }
 
+bool EncodeQueue::oldest_has_ended() const {
+  const std::shared_ptr<Task>& oldest = tasks_.front();
+  MutexLock lock(&oldest->mutex);
+  return oldest->ended;
+}
+
 Status EncodeQueue::FinishOldest() {
   const std::shared_ptr<Task> oldest = tasks_.front();
   if (!oldest->RunIfNew()) {

@@ -32,6 +32,9 @@ class EncodeQueue {
   /// Of all tasks that are not finished.
   uint64_t bytes() const { return bytes_; }
 
+  /// Whether FinishOldest would not wait. REQUIRES: !empty().
+  bool oldest_has_ended() const;
+
   /// Waits for the oldest task, running others itself meanwhile, and finishes it; its error if it
   /// has one. REQUIRES: !empty().
   Status FinishOldest();

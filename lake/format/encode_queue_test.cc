@@ -1,6 +1,7 @@
 #include "lake/format/encode_queue.h"
 
 #include <new>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -33,6 +34,18 @@ TEST(EncodeQueueTest, FinishesInTheOrderOfSubmitWhoeverRanTheWork) {
   EXPECT_EQ(queue.bytes(), 0);
   ASSERT_EQ(finished.size(), 100);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(finished[i], i + 1);
+}
+
+TEST(EncodeQueueTest, SaysWhetherTheOldestHasEnded) {
+  ThreadPool pool(1);
+  EncodeQueue queue(&pool);
+  // Small tasks run in FinishOldest.
+  queue.Submit(1, [] { return Status::OK(); }, [] { return Status::OK(); });
+  EXPECT_FALSE(queue.oldest_has_ended());
+  ASSERT_TRUE(queue.FinishOldest().ok());
+  queue.Submit(kLarge, [] { return Status::OK(); }, [] { return Status::OK(); });
+  while (!queue.oldest_has_ended()) std::this_thread::yield();
+  ASSERT_TRUE(queue.FinishOldest().ok());
 }
 
 TEST(EncodeQueueTest, GoesOnWithoutThePoolsThreads) {

@@ -74,7 +74,7 @@ class FileWriterImpl final : public FileWriter {
         page_bytes_(std::min({options.target_page_bytes, kLargestPage,
                               std::max(options.max_buffered_bytes / 4, kSmallestPage)})),
         version_(options.version),
-        blocks_(most_queued_bytes_),
+        blocks_(options.max_buffered_bytes),
         queue_(CpuThreadPool()) {}
 
   Status Start();
@@ -300,7 +300,9 @@ Status FileWriterImpl::ClosePage(LeafColumn* leaf) {
   work->page = leaf->builder.Take();
   work->metadata.num_rows = work->page.num_rows * leaf->path.slots_per_row;
   work->metadata.first_row = work->page.first_row;
-  while (!queue_.empty() && queue_.bytes() + bytes > most_queued_bytes_) {
+  // What has ended is written at once: the next pages take its memory while that is warm.
+  while (!queue_.empty() &&
+         (queue_.bytes() + bytes > most_queued_bytes_ || queue_.oldest_has_ended())) {
     ARROW_RETURN_NOT_OK(queue_.FinishOldest());
   }
   queue_.Submit(

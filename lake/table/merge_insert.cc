@@ -6,7 +6,6 @@
 #include <arrow/array.h>
 #include <arrow/array/builder_primitive.h>
 #include <arrow/array/util.h>
-#include <arrow/compute/api_vector.h>
 #include <arrow/compute/cast.h>
 #include <arrow/compute/exec.h>
 #include <arrow/record_batch.h>
@@ -15,6 +14,7 @@
 #include <arrow/util/byte_size.h>
 
 #include "lake/base/arrow_compute.h"
+#include "lake/base/arrow_select.h"
 #include "lake/base/thread_pool.h"
 #include "lake/format/blob.h"
 #include "lake/table/batch_stream.h"
@@ -90,8 +90,8 @@ class Merger {
   Status InsertUnmatched(const SourcePart& part, const std::vector<uint8_t>& matched);
   Status DeleteUnmatchedBySource();
 
-  Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(const arrow::RecordBatch& rows,
-                                                       const arrow::Array& places) const;
+  Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(
+      const arrow::RecordBatch& rows, const std::shared_ptr<arrow::Array>& places) const;
   /// Rows of the table's shape: `source_rows` where the source has the column, else `others`.
   Result<std::shared_ptr<arrow::RecordBatch>> Assemble(const arrow::RecordBatch& source_rows,
                                                        const arrow::RecordBatch* others) const;
@@ -257,15 +257,13 @@ Status Merger::Match(const SourcePart& part, Scanner* scanner, size_t morsel,
   return Status::OK();
 }
 
-Result<std::shared_ptr<arrow::RecordBatch>> Merger::TakeRows(const arrow::RecordBatch& rows,
-                                                             const arrow::Array& places) const {
+Result<std::shared_ptr<arrow::RecordBatch>> Merger::TakeRows(
+    const arrow::RecordBatch& rows, const std::shared_ptr<arrow::Array>& places) const {
   arrow::ArrayVector arrays;
   for (const std::shared_ptr<arrow::Array>& column : rows.columns()) {
-    ARROW_ASSIGN_OR_RAISE(arrow::Datum taken,
-                          cp::Take(column, places, cp::TakeOptions::NoBoundsCheck(), &exec_));
-    arrays.push_back(taken.make_array());
+    ARROW_ASSIGN_OR_RAISE(arrays.emplace_back(), TakeValues(column, places, context_.pool()));
   }
-  return arrow::RecordBatch::Make(rows.schema(), places.length(), std::move(arrays));
+  return arrow::RecordBatch::Make(rows.schema(), places->length(), std::move(arrays));
 }
 
 Result<std::shared_ptr<arrow::RecordBatch>> Merger::Assemble(
@@ -322,7 +320,7 @@ Status Merger::UpdatePairs(const SourcePart& part, std::span<const Pair> pairs) 
     ARROW_RETURN_NOT_OK(builder.Append(pair.source_row));
   }
   ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Array> places, builder.Finish());
-  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> rows, TakeRows(*part.rows, *places));
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> rows, TakeRows(*part.rows, places));
   std::shared_ptr<arrow::RecordBatch> others;
   if (condition_) {
     ARROW_ASSIGN_OR_RAISE(others, dataset_->Take(context_, addresses, condition_columns_));
@@ -333,16 +331,14 @@ Status Merger::UpdatePairs(const SourcePart& part, std::span<const Pair> pairs) 
                                          rows->num_rows(), arrow::ArrayVector{source, target});
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Array> mask,
                           condition_->Evaluate(context_, *both));
-    const auto& keep = static_cast<const arrow::BooleanArray&>(*mask);
+    const auto keep = std::static_pointer_cast<arrow::BooleanArray>(mask);
     std::vector<RowAddress> kept;
-    for (int64_t i = 0; i < keep.length(); ++i) {
-      if (keep.IsValid(i) && keep.Value(i)) kept.push_back(addresses[i]);
+    for (int64_t i = 0; i < keep->length(); ++i) {
+      if (keep->IsValid(i) && keep->Value(i)) kept.push_back(addresses[i]);
     }
     addresses = std::move(kept);
     for (std::shared_ptr<arrow::RecordBatch>* batch : {&rows, &others}) {
-      ARROW_ASSIGN_OR_RAISE(arrow::Datum filtered,
-                            cp::Filter(*batch, mask, cp::FilterOptions::Defaults(), &exec_));
-      *batch = filtered.record_batch();
+      ARROW_ASSIGN_OR_RAISE(*batch, FilterRows(*batch, keep, context_.pool()));
     }
   } else if (!other_columns_.empty()) {
     ARROW_ASSIGN_OR_RAISE(others, dataset_->Take(context_, addresses, other_columns_));
@@ -361,7 +357,7 @@ Status Merger::InsertUnmatched(const SourcePart& part, const std::vector<uint8_t
       if (matched[row] == 0) ARROW_RETURN_NOT_OK(builder.Append(static_cast<uint32_t>(row)));
     }
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Array> places, builder.Finish());
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> rows, TakeRows(*part.rows, *places));
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> rows, TakeRows(*part.rows, places));
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> whole, Assemble(*rows, nullptr));
     ARROW_RETURN_NOT_OK(change_->Insert(*whole));
     first = row;

@@ -1,5 +1,6 @@
 #include "lake/table/merge_keys.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <functional>
@@ -55,6 +56,40 @@ void Normalize(const arrow::DataType& type, char* value) {
   if (type.id() == arrow::Type::FLOAT) DropSignOfZero<float>(value);
 }
 
+// The compiler makes a move of a copy whose size it knows.
+template <int kWidth>
+void Widen(const uint8_t* values, std::vector<uint64_t>* numbers) {
+  for (size_t i = 0; i < numbers->size(); ++i) {
+    std::memcpy(&(*numbers)[i], values + i * kWidth, kWidth);
+  }
+}
+
+/// The bits of values of at most 8 bytes.
+std::vector<uint64_t> NumbersOf(const arrow::Array& column, int width) {
+  std::vector<uint64_t> numbers(column.length());
+  if (numbers.empty()) return numbers;
+  const uint8_t* const values = column.data()->buffers[1]->data() + column.offset() * width;
+  switch (width) {
+    case 1:
+      Widen<1>(values, &numbers);
+      break;
+    case 2:
+      Widen<2>(values, &numbers);
+      break;
+    case 4:
+      Widen<4>(values, &numbers);
+      break;
+    case 8:
+      Widen<8>(values, &numbers);
+      break;
+    default:
+      for (size_t i = 0; i < numbers.size(); ++i) {
+        std::memcpy(&numbers[i], values + i * width, width);
+      }
+  }
+  return numbers;
+}
+
 std::string_view VariableValue(const arrow::Array& array, int64_t row) {
   switch (array.type_id()) {
     case arrow::Type::LARGE_STRING:
@@ -105,13 +140,8 @@ Result<MergeKeys> MergeKeys::Of(const std::vector<std::shared_ptr<arrow::Array>>
   const int width = columns.size() == 1 ? FixedWidth(*columns[0]->type()) : 0;
   keys.is_number_ = width > 0 && width <= 8;
   if (keys.is_number_) {
-    keys.numbers_.assign(rows, 0);
     const arrow::Array& column = *columns[0];
-    const auto* values = reinterpret_cast<const char*>(column.data()->buffers[1]->data());
-    values += column.offset() * width;
-    for (int64_t row = 0; row < rows; ++row) {
-      std::memcpy(&keys.numbers_[row], values + row * width, width);
-    }
+    keys.numbers_ = NumbersOf(column, width);
     if (arrow::is_floating(column.type_id())) {
       for (uint64_t& number : keys.numbers_) {
         Normalize(*column.type(), reinterpret_cast<char*>(&number));
@@ -131,22 +161,23 @@ Result<MergeKeys> MergeKeys::Of(const std::vector<std::shared_ptr<arrow::Array>>
   return keys;
 }
 
-uint64_t MergeKeys::Hash(size_t row) const {
-  uint64_t hash = is_number_ ? numbers_[row] : std::hash<std::string_view>()(Bytes(row));
-  // The finish of a known 64-bit mixer: numbers in a row spread over the table.
-  hash ^= hash >> 32;
-  hash *= 0xd6e8feb86659fd93;
-  hash ^= hash >> 32;
-  return hash;
+uint64_t MergeKeys::HashOfBytes(size_t row) const {
+  return std::hash<std::string_view>()(Bytes(row));
 }
 
 MergeTable::MergeTable(MergeKeys keys) : keys_(std::move(keys)) {
   slots_.assign(std::bit_ceil(2 * keys_.size() + 1), 0);
+  const uint64_t filter_bits = std::max<uint64_t>(std::bit_ceil(16 * keys_.size() + 1), 64);
+  filter_.assign(filter_bits / 64, 0);
+  filter_shift_ = 64 - std::countr_zero(filter_bits);
   ambiguous_.assign(keys_.size(), 0);
   const uint64_t mask = slots_.size() - 1;
   for (size_t row = 0; row < keys_.size(); ++row) {
     if (keys_.IsNull(row)) continue;
-    uint64_t slot = keys_.Hash(row) & mask;
+    const uint64_t hash = keys_.Hash(row);
+    const uint64_t bit = hash >> filter_shift_;
+    filter_[bit / 64] |= uint64_t{1} << (bit % 64);
+    uint64_t slot = hash & mask;
     while (slots_[slot] != 0 && !keys_.Equals(row, keys_, slots_[slot] - 1)) {
       slot = (slot + 1) & mask;
     }
@@ -158,10 +189,9 @@ MergeTable::MergeTable(MergeKeys keys) : keys_(std::move(keys)) {
   }
 }
 
-uint32_t MergeTable::Find(const MergeKeys& keys, size_t row) const {
-  if (keys.IsNull(row)) return kNone;
+uint32_t MergeTable::FindSlot(const MergeKeys& keys, size_t row, uint64_t hash) const {
   const uint64_t mask = slots_.size() - 1;
-  for (uint64_t slot = keys.Hash(row) & mask; slots_[slot] != 0; slot = (slot + 1) & mask) {
+  for (uint64_t slot = hash & mask; slots_[slot] != 0; slot = (slot + 1) & mask) {
     if (keys_.Equals(slots_[slot] - 1, keys, row)) return slots_[slot] - 1;
   }
   return kNone;
