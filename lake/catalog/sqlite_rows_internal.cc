@@ -51,7 +51,8 @@ const char* StateText(EntryState state) { return kStates[static_cast<size_t>(sta
 
 Result<Uuid> ReadUuid(const std::string& text, const char* column) {
   Result<Uuid> uuid = Uuid::Parse(text);
-  if (!uuid.ok()) {
+  // SQL compares texts: another spelling would be another table's.
+  if (!uuid.ok() || uuid->ToString() != text) {
     return Error(ErrorCode::kCorrupt, "metastore: no UUID in column {}: '{}'", column, text);
   }
   return uuid;

@@ -77,6 +77,21 @@ TEST(MergeKeysTest, SmallNumbersAndTextInOneKey) {
   EXPECT_EQ(both.Find(Keys({numbers, flags}), 0), 0u);
 }
 
+TEST(MergeKeysTest, BytesOfEachWidthAreTold) {
+  for (int width = 1; width <= 17; ++width) {
+    SCOPED_TRACE(width);
+    arrow::FixedSizeBinaryBuilder builder(arrow::fixed_size_binary(width));
+    for (const char last : {'a', 'b', 'c'}) {
+      ASSERT_TRUE(builder.Append(std::string(width - 1, 'x') + last).ok());
+    }
+    const auto values = builder.Finish().ValueOrDie();
+    const MergeTable table(Keys({values->Slice(0, 2)}));
+    const MergeKeys probe = Keys({values->Slice(1)});
+    EXPECT_EQ(table.Find(probe, 0), 1u);
+    EXPECT_EQ(table.Find(probe, 1), MergeTable::kNone);
+  }
+}
+
 TEST(MergeKeysTest, TypesThatCannotBeKeysAreRefusedByName) {
   EXPECT_TRUE(MergeKeys::CheckType(*arrow::timestamp(arrow::TimeUnit::MICRO), "t").ok());
   EXPECT_TRUE(MergeKeys::CheckType(*arrow::large_binary(), "b").ok());

@@ -32,6 +32,8 @@
 #include "lake/table/testing/table_inputs_internal.h"
 #include "lake/table/transaction_internal.h"
 
+#include "written_files.h"
+
 namespace lake::format {
 namespace {
 
@@ -246,6 +248,24 @@ std::string FileBytes(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// Names of types and schemas that no fixture has.
+void AddTypes(const CorpusWriter& corpus) {
+  int number = 0;
+  for (const char* name :
+       {"timestamp:us:-", "timestamp:ns:Europe/Berlin", "fixed_size_list:lance.bfloat16:4",
+        "dict:string:int8:false", "dict:int64:uint16:true", "fixed_size_binary:16",
+        "decimal:256:60:4", "duration:ns", "time:ns", "date64:ms", "list", "large_list.struct",
+        "fixed_size_list:fixed_size_list:int8:2:3", "map", "struct", "halffloat", "2.2"}) {
+    corpus.Add("schema_fuzzer", fmt::format("name-{}", number++), name);
+  }
+  number = 0;
+  for (const lake::format::Schema& schema : lake::format::RareSchemas()) {
+    lake::format::pb::Schema message;
+    lake::format::SchemaToMessage(schema, &message);
+    corpus.Add("schema_fuzzer", fmt::format("rare-{}", number++), message.SerializeAsString());
+  }
+}
+
 // What upstream's tables hold beside their data.
 void AddTable(const CorpusWriter& corpus, const fs::path& folder) {
   const std::string name = folder.parent_path().filename();
@@ -376,7 +396,9 @@ int main(int argc, char** argv) {
     lake::format::AddFixture(corpus, fixture);
     lake::format::AddFile(corpus, fixture, number++);
   }
+  for (const auto& file : lake::format::WrittenFiles()) AddFixture(corpus, file);
   AddJson(corpus);
+  AddTypes(corpus);
   for (const auto& table : fs::directory_iterator("tests/fixtures/tables")) {
     AddTable(corpus, table.path() / "dataset");
   }

@@ -256,12 +256,27 @@ void DecodeFileInput(std::string_view bytes) {
   if ((*reader)->Read(context, odd, RowSelection((*reader)->num_rows(), 1)).ok()) {
     Fail("a row behind the last one was read");
   }
+  if ((*reader)->file_size() != bytes.size() || (*reader)->MemoryUse() > kMemoryCap ||
+      (*reader)->schema().fields.size() != columns->size() ||
+      !CheckReadable((*reader)->version(), "f").ok()) {
+    Fail("a reader says what is not so");
+  }
+  const ByteRange ranges[] = {{0, bytes.size() / 2}, {bytes.size() - 1, 2}};
+  if (const auto first = (*reader)->ReadRanges(context, std::span(ranges, 1)); !first.ok()) {
+    CheckError(first.status());
+  }
+  if ((*reader)->ReadRanges(context, ranges).ok()) Fail("bytes behind the end were read");
   if (const auto estimate = (*reader)->EstimateBytes(context, *columns, kMaxRows); !estimate.ok()) {
     CheckError(estimate.status());
   }
   for (const ColumnRequest& column : *columns) {
     for (const RowSelection& selection : Selections((*reader)->num_rows())) {
-      const auto batch = (*reader)->Read(context, std::span(&column, 1), selection);
+      const auto fetched = (*reader)->Fetch(context, std::span(&column, 1), selection);
+      if (!fetched.ok()) {
+        CheckError(fetched.status());
+        continue;
+      }
+      const auto batch = (*fetched)->Decode();
       if (batch.ok()) {
         CheckArray(*(*batch)->column(0));
       } else {
@@ -395,6 +410,16 @@ void DecodeFsstInput(std::string_view bytes) {
   const uint8_t* const end = decoder->Decode({codes.data(), codes.size()}, out.data());
   if (end != nullptr && end > out.data() + out.size() - FsstDecoder::kSlack)
     Fail("FSST passes its bound");
+  std::vector<uint8_t> many(out.size());
+  std::vector<uint32_t> ends(codes.size() + 1);
+  const uint8_t* const many_end =
+      decoder->DecodeMany({codes.data(), codes.size()}, many.data(), ends.data());
+  if ((end == nullptr) != (many_end == nullptr)) Fail("FSST of many values takes other codes");
+  if (end == nullptr) return;
+  if (ends.back() != end - out.data() || many_end != many.data() + ends.back() ||
+      !std::equal(out.data(), const_cast<uint8_t*>(end), many.data())) {
+    Fail("FSST of many values is another text");
+  }
 }
 
 void DecodeJsonbInput(std::string_view bytes) {

@@ -8,6 +8,7 @@
 #include <arrow/buffer.h>
 #include <arrow/memory_pool.h>
 #include <arrow/record_batch.h>
+#include <google/protobuf/text_format.h>
 
 #include "lake/format/parse_message_internal.h"
 #include "lake/format/schema_internal.h"
@@ -64,6 +65,48 @@ std::optional<format::Schema> SchemaOf(const pb::Transaction& transaction) {
   return schema;
 }
 
+/// One or two of each operation, over fragments, fields and keys that others have too.
+const std::vector<pb::Transaction>& EachOperation() {
+  static const auto* const operations = [] {
+    auto* const made = new std::vector<pb::Transaction>;
+    for (const char* text :
+         {"append { fragments { id: 9 } }",
+          "delete { updated_fragments { id: 0 } deleted_fragment_ids: 1 }",
+          "overwrite { config_upsert_values { key: 'a' value: 'b' } }",
+          "create_index { new_indices { fields: 0 } }",
+          "rewrite { groups { old_fragments { id: 0 } } }", "merge { fragments { id: 0 } }",
+          "restore { version: 1 }", "reserve_fragments { num_fragments: 1 }",
+          "update { updated_fragments { id: 0 } new_fragments { id: 7 } }",
+          "project { preserves_nullability: true }", "project { }",
+          "update_config { config_updates { update_entries { key: 'a' value: 'b' } }"
+          "                field_metadata_updates { key: 0 value { replace: true } } }",
+          "update_config { table_metadata_updates { replace: true } delete_keys: 'a'"
+          "                upsert_values { key: 'b' value: 'c' }"
+          "                schema_metadata { key: 'b' value: 'c' }"
+          "                field_metadata { key: 0 value { } } }",
+          "data_replacement { replacements { fragment_id: 0 new_file { fields: 0 } } }",
+          "clone { ref_version: 1 }", "update_bases { new_bases { id: 3 path: '/p' name: 'n' } }",
+          "update_mem_wal_state { }", "data_overlay { }"}) {
+      Require(google::protobuf::TextFormat::ParseFromString(text, &made->emplace_back()), text);
+    }
+    pb::IndexMetadata* const index = made->emplace_back().mutable_create_index()->add_new_indices();
+    index->add_fields(0);
+    index->set_fragment_bitmap(
+        DeletionVector::FromSortedRows(std::vector<uint32_t>{0, 1}).ToBitmap());
+    return made;
+  }();
+  return *operations;
+}
+
+/// Judges the two in both orders.
+void JudgeBoth(const pb::Transaction& one, const pb::Transaction& other) {
+  for (const auto& [mine, theirs] : {std::pair(&one, &other), std::pair(&other, &one)}) {
+    const Verdict verdict = Judge(*mine, /*inserted_by_key=*/false, *theirs);
+    const Verdict with_keys = Judge(*mine, /*inserted_by_key=*/true, *theirs);
+    Require(verdict == Verdict::kOk || with_keys != Verdict::kOk, "keys take a conflict away");
+  }
+}
+
 /// The transaction as the only version of a table has it, inline or in its file.
 void ReadBack(std::string_view bytes, bool is_inline) {
   const Context context;
@@ -90,6 +133,10 @@ void ReadBack(std::string_view bytes, bool is_inline) {
   using State = OperationOutcome::State;
   Require(found.ok() && (found->state == State::kUnknown) == !read.ok(), "an outcome is wrong");
   CheckError(FirstTransactionUuid(context, store.get()).status());
+  const Transaction given_up =
+      NewTransaction(context, 1, AppendOperation{}, {TransactionKey(message.transaction_file())});
+  Require(OperationName(given_up.operation) == "append", "an append is something else");
+  CheckError(RemoveUncommitted(context, store.get(), given_up.new_objects));
 }
 
 /// The section that a change leaves must be one.
@@ -134,12 +181,38 @@ void UseDataset(const Context& context, const std::shared_ptr<Dataset>& dataset)
   }
   const RowAddress addresses[] = {0, 3, uint64_t{1} << 32, 9};
   CheckError(dataset->Take(context, addresses, {"id"}).status());
-  CheckError(PlanCompaction(context, *dataset, {}).status());
+  CompactionOptions whole;
+  whole.deletion_threshold = 0;
+  for (const CompactionOptions& compaction : {CompactionOptions(), whole}) {
+    const auto plan = PlanCompaction(context, *dataset, compaction);
+    if (!plan.ok()) {
+      CheckError(plan.status());
+      continue;
+    }
+    Require(plan->num_fragments() >= plan->groups.size(), "a group of no fragments is planned");
+    Require(!plan->groups.empty() || plan->num_rows() + plan->num_bytes() == 0, "rows of no group");
+  }
   CheckError(FilesNamedBy(dataset->manifest()).status());
   CheckError(ChangeFeed::Open(context, *dataset, 1, dataset->manifest().version()).status());
   CheckError(DeleteRows(context, dataset, std::nullopt).status());
   CheckError(MakeShallowClone(context, *dataset, "/t", {{"a", "b"}}).status());
   CheckError(MakeDeepCopy(context, *dataset, storage::MakeMemoryStore(), "/t", {}).status());
+}
+
+void CheckManifestParts(const ManifestFile& manifest) {
+  size_t files = 0;
+  for (const Fragment& fragment : manifest.fragments()) {
+    const Fragment* const found = FindFragment(manifest, fragment.id);
+    Require(found != nullptr && found->id == fragment.id, "a fragment is not found by its id");
+    Require(SameFiles(fragment, fragment) && SameDeletions(fragment, fragment),
+            "a fragment differs from itself");
+    files += fragment.files.size();
+  }
+  Require(DataFileKeys(manifest.fragments()).size() == files, "files have no keys");
+  pb::Manifest again;
+  for (const BasePath& base : manifest.base_paths())
+    BasePathToMessage(base, again.add_base_paths());
+  Require(again.base_paths_size() == manifest.message().base_paths_size(), "a base is lost");
 }
 
 }  // namespace
@@ -150,6 +223,7 @@ void DecodeManifestInput(std::string_view bytes) {
   const ManifestFile& manifest = **decoded;
   Require(!ToText(DescribeManifest(bytes, "fuzzed").ValueOrDie()).empty(), "nothing is told");
   CheckError(FilesNamedBy(manifest).status());
+  CheckManifestParts(manifest);
   if (!manifest.index_section().ok()) return;
 
   auto encoded = EncodeManifest(manifest.message(), *manifest.index_section(), "transaction");
@@ -250,9 +324,8 @@ void DecodeTransactionInput(std::string_view bytes) {
   const std::optional<pb::Transaction> mine = ParseTransaction(first);
   const std::optional<pb::Transaction> theirs = ParseTransaction(second);
   if (!mine || !theirs) return;
-  const Verdict verdict = Judge(*mine, /*inserted_by_key=*/false, *theirs);
-  const Verdict with_keys = Judge(*mine, /*inserted_by_key=*/true, *theirs);
-  Require(verdict == Verdict::kOk || with_keys != Verdict::kOk, "keys take a conflict away");
+  JudgeBoth(*mine, *theirs);
+  for (const pb::Transaction& other : EachOperation()) JudgeBoth(*mine, other);
   Require(!OperationName(*mine).empty(), "an operation has no name");
   TouchedFragments(*mine);
   const std::optional<format::Schema> read = SchemaOf(*mine);
@@ -404,6 +477,10 @@ void DecodeDatasetInput(std::string_view bytes) {
   if (!before.ok()) return CheckError(before.status());
   CheckError(Diff(context, **before, **dataset).status());
   CheckError(Diff(context, **dataset, **before).status());
+  const auto none = Diff(context, **dataset, **dataset);
+  CheckError(none.status());
+  Require(!none.ok() || none->empty(), "a version differs from itself");
+  CheckError(CheckNewestWritable(context, store.get()));
 }
 
 }  // namespace lake::table
