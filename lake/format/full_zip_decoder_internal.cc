@@ -27,6 +27,7 @@ Result<FullZipControl> FullZipControl::From(const pb::FullZipLayout& layout,
   }
   FullZipControl control;
   control.bits_def_ = layout.bits_def();
+  control.bits_rep_ = layout.bits_rep();
   const uint32_t bytes = CeilDiv<uint32_t>(layout.bits_rep() + layout.bits_def(), 8);
   control.width_ = bytes == 3 ? 4 : bytes;
   return control;

@@ -34,14 +34,18 @@ class FullZipControl {
         return LoadLittle<uint32_t>(at);
     }
   }
-  uint16_t definition(uint32_t word) const {
-    return static_cast<uint16_t>(word & ((uint32_t{1} << bits_def_) - 1));
-  }
-  uint16_t repetition(uint32_t word) const { return static_cast<uint16_t>(word >> bits_def_); }
+  // Bits of the word beyond both levels mean nothing.
+  uint16_t definition(uint32_t word) const { return Low(word, bits_def_); }
+  uint16_t repetition(uint32_t word) const { return Low(word >> bits_def_, bits_rep_); }
 
  private:
+  static uint16_t Low(uint32_t word, uint32_t bits) {
+    return static_cast<uint16_t>(word & ((uint32_t{1} << bits) - 1));
+  }
+
   uint32_t width_ = 0;
   uint32_t bits_def_ = 0;
+  uint32_t bits_rep_ = 0;
 };
 
 /// kCorrupt unless the numbers of entries and of values fit the page: one of each for every row
