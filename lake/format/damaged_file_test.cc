@@ -40,6 +40,8 @@ void* AllocateOrNull(size_t size) noexcept {
 
 }  // namespace
 
+// The thread sanitizer's runtime has these as well; the cap is held to by all other builds.
+#ifndef LAKE_THREAD_SANITIZER
 void* operator new(size_t size) { return Allocate(size); }
 void* operator new[](size_t size) { return Allocate(size); }
 void* operator new(size_t size, const std::nothrow_t&) noexcept { return AllocateOrNull(size); }
@@ -48,6 +50,7 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+#endif
 
 namespace lake::format {
 namespace {
