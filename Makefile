@@ -63,7 +63,7 @@ test-tsan: ## Run the modules below the query engine under the thread sanitizer
 	$(CONFIGURE) tsan
 	$(call BUILD,tsan)
 	@rm -rf build/tsan/results
-	$(call CTEST,tsan)
+	TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan_suppressions.txt" $(call CTEST,tsan)
 
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder; FUZZ_SECONDS=60 each
