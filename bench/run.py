@@ -186,16 +186,15 @@ class Bench:
     def measure(self, work):
         kept = {"load_before": os.getloadavg()[0], "times": {}, "answers": {}}
         problems = []
+        systems = {"lake": self.lake, **self.peers}
         # The first round only warms up.
         for repetition in range(self.arguments.repetitions * work.times + 1):
             rows = [int(i) for i in self.rng.integers(0, self.rows[work.of], work.takes)]
-            if work.much_memory:
-                warm_memory()
-            answers = {"lake": self.step(self.lake, work.lake, rows, work.setup)}
-            for name, step in work.peers.items():
+            answers = {}
+            for name, step in {"lake": work.lake, **work.peers}.items():
                 if work.much_memory:
                     warm_memory()
-                answers[name] = (self.step(self.peers[name], step, rows, work.setup) if name in self.peers
+                answers[name] = (self.step(systems[name], step, rows, work.setup) if name in systems
                                  else self.reference(name, step, answers["lake"]))
             counts = {name: answer["rows"] for name, answer in answers.items() if name in ("lake", "pylance", "parquet")}
             if work.lake[0] != "count" and len(set(counts.values()) - {0}) > 1:

@@ -25,7 +25,7 @@ bool HoldsListsOfLists(const arrow::DataType& type) {
   });
 }
 
-/// The same values, so that Arrow finds them: a copy where it would not.
+/// The same values so that Arrow finds them: a copy, which is no slice, of a type that it misreads.
 Result<std::shared_ptr<arrow::Array>> Selectable(const std::shared_ptr<arrow::Array>& values,
                                                  arrow::MemoryPool* pool) {
   if (!HoldsListsOfLists(*values->type())) return values;
